@@ -27,6 +27,7 @@ PipelineOptions PipelineOptions::get(ModuleOp module) {
   options.device = config.machine.device;
   options.offersAttention = config.machine.attention == AttentionKind::cudnn;
   options.tf32 = config.machine.products == ProductKind::tf32;
+  options.ownProducts = config.machine.gemm == GemmKind::own;
   return options;
 }
 
@@ -144,11 +145,17 @@ static void buildKernelsAndBuffers(OpPassManager &pm, const PipelineOptions &opt
   pm.addPass(createOutlineKernels());
   if (options.described)
     pm.addPass(std::make_unique<ReuseKernels>(options.described));
-  if (options.device == DeviceKind::cuda)
-    buildCudaPipeline(
-        pm, {options.deviceCode, options.blockRows, options.offersAttention, options.tf32});
-  else
+  if (options.device == DeviceKind::cuda) {
+    CudaPipelineOptions cuda;
+    cuda.code = options.deviceCode;
+    cuda.blockRows = options.blockRows;
+    cuda.offersAttention = options.offersAttention;
+    cuda.tf32 = options.tf32;
+    cuda.ownProducts = options.ownProducts;
+    buildCudaPipeline(pm, cuda);
+  } else {
     buildCpuPipeline(pm, options.blockRows, options.deviceCode != DeviceCode::none);
+  }
   if (options.described)
     pm.addPass(std::make_unique<ReuseConstants>(options.described));
   assignBuffers(pm, options);

@@ -31,6 +31,7 @@ struct PipelineOptions {
   int64_t blockRows = 0;                   // of wide products at once; 0: as many as are worth it
   bool offersAttention = true;             // to cuDNN, where the device is a GPU
   bool tf32 = false;                       // products of f32 there
+  bool ownProducts = false;                // without cuBLASLt
   Phase stop = Phase::llvm;
   /// Of describeKernels, of the same context. Kernels of these names are not compiled again.
   mlir::ModuleOp described = nullptr;

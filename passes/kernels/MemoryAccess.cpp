@@ -140,6 +140,12 @@ SmallVector<boa::MemoryAccess> boa::getMemoryAccesses(Operation *op) {
     } else if (isa<kernel::OfferAttentionOp, kernel::OfferAttentionGradOp>(inner)) {
       for (Value operand : inner->getOperands())
         add(operand, /*write=*/true);
+    } else if (auto described = dyn_cast<MemoryEffectOpInterface>(inner)) {
+      SmallVector<MemoryEffects::EffectInstance> effects;
+      described.getEffects(effects);
+      for (const MemoryEffects::EffectInstance &effect : effects)
+        if (effect.getValue() && isa<MemoryEffects::Read, MemoryEffects::Write>(effect.getEffect()))
+          add(effect.getValue(), isa<MemoryEffects::Write>(effect.getEffect()));
     }
   });
   return accesses;

@@ -37,6 +37,19 @@ struct boa_emulated_thread {
                       int32_t mode);
   /// Ends the launch with these words, as an access that is out of bounds; does not return.
   void (*fault)(boa_emulated_thread *, const char *what);
+  /// All 32 lanes of a warp, mma.m16n8k16 of bf16: registers[0..3] of a, [4..5] of b, and f32
+  /// [6..9] of c, which become the result.
+  void (*multiply)(boa_emulated_thread *, uint32_t *registers);
+  /// All 32 lanes, ldmatrix of four 8 x 8 matrices of 16 bits: `row` is the lane's row of eight in
+  /// shared memory, a matrix after another.
+  void (*matrices)(boa_emulated_thread *, const void *row, int32_t transpose, uint32_t *registers);
+  /// cp.async of 16 bytes to shared memory, those after the first `bytes` zeros. It begins what
+  /// the next group holds.
+  void (*copy)(boa_emulated_thread *, void *to, const void *from, int32_t bytes);
+  /// Ends a group of copies.
+  void (*group)(boa_emulated_thread *);
+  /// For all groups but the latest ones. Only then are their copies done, at the latest moment.
+  void (*wait)(boa_emulated_thread *, int32_t latest);
 };
 
 typedef struct {
@@ -57,7 +70,7 @@ typedef struct {
 #ifdef __cplusplus
 } // extern "C"
 
-static_assert(sizeof(boa_emulated_thread) == 128, "generated code knows the layout");
+static_assert(sizeof(boa_emulated_thread) == 168, "generated code knows the layout");
 static_assert(sizeof(boa_emulated_function) == 32, "generated code knows the layout");
 static_assert(sizeof(boa_emulated_module) == 32, "generated code knows the layout");
 #endif

@@ -7,6 +7,7 @@
 #include "test/fake_cuda/emulator.h"
 
 #include "test/fake_cuda/fiber.h"
+#include "test/fake_cuda/tensor.h"
 
 #include <algorithm>
 #include <atomic>
@@ -23,7 +24,18 @@ namespace boa::fake {
 namespace {
 
 constexpr int kWarp = 32;
-const char *const kModes[] = {"xor", "up", "down", "index"};
+/// What lanes of a warp do together: shuffles, then the others of boa_emulated_thread.
+enum Mode { kXor, kUp, kDown, kIndex, kMultiply, kMatrices };
+const char *const kModes[] = {"shuffles xor",   "shuffles up", "shuffles down",
+                              "shuffles index", "multiplies",  "loads matrices"};
+
+/// A copy that is on its way.
+struct Copy {
+  void *to;
+  const void *from;
+  int32_t bytes; // of 16, the others zeros
+};
+constexpr int kCopyBytes = 16;
 
 /// Fibers of launches that are over, for those to come.
 class FiberPool {
@@ -74,6 +86,9 @@ private:
     State state = State::ready;
     uint32_t value; // of a shuffle: what is given, then what is got
     int32_t offset, mode;
+    const void *row;                              // of kMatrices
+    uint32_t *registers;                          // of those after shuffles
+    std::vector<std::vector<Copy>> groups = {{}}; // of copies; the last one is open
   };
 
   static Lane &Of(boa_emulated_thread *thread) { return *static_cast<Lane *>(thread); }
@@ -81,12 +96,19 @@ private:
   static uint32_t Shuffle(boa_emulated_thread *, uint32_t value, int32_t offset, int32_t width,
                           int32_t mode);
   static void Fault(boa_emulated_thread *, const char *what);
+  static void Multiply(boa_emulated_thread *, uint32_t *registers);
+  static void Matrices(boa_emulated_thread *, const void *row, int32_t transpose,
+                       uint32_t *registers);
+  static void BeginCopy(boa_emulated_thread *, void *to, const void *from, int32_t bytes);
+  static void EndGroup(boa_emulated_thread *);
+  static void Wait(boa_emulated_thread *, int32_t latest);
   static void Body(void *lane);
 
   int WarpBegin(int lane) const { return lane / kWarp * kWarp; }
   int WarpEnd(int lane) const { return std::min(WarpBegin(lane) + kWarp, int(lanes.size())); }
   void Step(int lane);
   void Exchange(int first);
+  void ExchangeValues(int first);
   void Release();
   void RunReady(Random &);
   std::string Stuck() const;
@@ -125,6 +147,11 @@ BlockRunner::BlockRunner(const Launch &launch)
     lane.barrier = Barrier;
     lane.shuffle = Shuffle;
     lane.fault = Fault;
+    lane.multiply = Multiply;
+    lane.matrices = Matrices;
+    lane.copy = BeginCopy;
+    lane.group = EndGroup;
+    lane.wait = Wait;
     lane.runner = this;
   }
   for (auto &fiber : fibers)
@@ -153,7 +180,7 @@ void BlockRunner::Barrier(boa_emulated_thread *thread) {
 uint32_t BlockRunner::Shuffle(boa_emulated_thread *thread, uint32_t value, int32_t offset,
                               int32_t width, int32_t mode) {
   Lane &lane = Of(thread);
-  if (width != kWarp || mode < 0 || mode > 3) {
+  if (width != kWarp || mode < kXor || mode > kIndex) {
     char what[80];
     snprintf(what, sizeof what, "a shuffle of width %d and mode %d: there are 32, and 0 to 3",
              width, mode);
@@ -171,6 +198,55 @@ void BlockRunner::Fault(boa_emulated_thread *thread, const char *what) {
   Lane &lane = Of(thread);
   lane.runner->error = lane.runner->Name(lane) + ": " + what;
   lane.fiber->Suspend();
+}
+
+void BlockRunner::Multiply(boa_emulated_thread *thread, uint32_t *registers) {
+  Lane &lane = Of(thread);
+  lane.registers = registers;
+  lane.mode = kMultiply;
+  lane.state = State::shuffle;
+  lane.fiber->Suspend();
+}
+
+void BlockRunner::Matrices(boa_emulated_thread *thread, const void *row, int32_t transpose,
+                           uint32_t *registers) {
+  Lane &lane = Of(thread);
+  if (reinterpret_cast<uintptr_t>(row) % kCopyBytes)
+    Fault(thread, "a row of a matrix is not at a multiple of 16");
+  lane.row = row;
+  lane.offset = transpose;
+  lane.registers = registers;
+  lane.mode = kMatrices;
+  lane.state = State::shuffle;
+  lane.fiber->Suspend();
+}
+
+void BlockRunner::BeginCopy(boa_emulated_thread *thread, void *to, const void *from,
+                            int32_t bytes) {
+  if (reinterpret_cast<uintptr_t>(to) % kCopyBytes ||
+      reinterpret_cast<uintptr_t>(from) % kCopyBytes)
+    Fault(thread, "a copy is not at a multiple of 16");
+  if (bytes < 0 || bytes > kCopyBytes)
+    Fault(thread, "a copy is not of 0 to 16 bytes");
+  // Whoever reads before the wait finds NaN.
+  memset(to, 0xff, kCopyBytes);
+  Of(thread).groups.back().push_back({to, from, bytes});
+}
+
+void BlockRunner::EndGroup(boa_emulated_thread *thread) { Of(thread).groups.emplace_back(); }
+
+void BlockRunner::Wait(boa_emulated_thread *thread, int32_t latest) {
+  std::vector<std::vector<Copy>> &groups = Of(thread).groups;
+  const size_t open = 1 + size_t(latest);
+  if (groups.size() <= open)
+    return;
+  const auto end = groups.end() - open;
+  for (auto group = groups.begin(); group != end; ++group)
+    for (const Copy &copy : *group) {
+      memset(copy.to, 0, kCopyBytes);
+      memcpy(copy.to, copy.from, copy.bytes);
+    }
+  groups.erase(groups.begin(), end);
 }
 
 void BlockRunner::Body(void *data) {
@@ -215,24 +291,41 @@ void BlockRunner::Step(int i) {
 
 void BlockRunner::Exchange(int first) {
   at_shuffle[first / kWarp] = 0;
-  uint32_t values[kWarp];
+  const void *rows[kWarp];
+  uint32_t *registers[kWarp];
   for (int i = 0; i < kWarp; ++i) {
-    Lane &lane = lanes[first + i];
-    if (lane.mode != lanes[first].mode) {
-      error = Name(lane) + ": shuffles " + kModes[lane.mode] +
-              " where the first of its warp does " + kModes[lanes[first].mode];
+    const Lane &lane = lanes[first + i], &other = lanes[first];
+    if (lane.mode != other.mode || (lane.mode == kMatrices && lane.offset != other.offset)) {
+      error = Name(lane) + ": " + kModes[lane.mode] + " where the first of its warp " +
+              kModes[other.mode];
       return;
     }
+    rows[i] = lane.row;
+    registers[i] = lane.registers;
+  }
+  if (lanes[first].mode == kMultiply)
+    MultiplyTile(registers);
+  else if (lanes[first].mode == kMatrices)
+    LoadMatrices(rows, /*transpose=*/lanes[first].offset, registers);
+  else
+    ExchangeValues(first);
+  for (int i = 0; i < kWarp; ++i) {
+    lanes[first + i].state = State::ready;
+    ready[first / kWarp].push_back(first + i);
+  }
+}
+
+void BlockRunner::ExchangeValues(int first) {
+  uint32_t values[kWarp];
+  for (int i = 0; i < kWarp; ++i) {
+    const Lane &lane = lanes[first + i];
     int64_t from[] = {int64_t(i) ^ lane.offset, int64_t(i) - lane.offset, int64_t(i) + lane.offset,
                       lane.offset & (kWarp - 1)};
     int64_t source = from[lane.mode];
     values[i] = lanes[first + (source < 0 || source >= kWarp ? i : source)].value;
   }
-  for (int i = 0; i < kWarp; ++i) {
+  for (int i = 0; i < kWarp; ++i)
     lanes[first + i].value = values[i];
-    lanes[first + i].state = State::ready;
-    ready[first / kWarp].push_back(first + i);
-  }
 }
 
 /// All lanes may go on.
@@ -295,8 +388,10 @@ std::string BlockRunner::Run(int64_t block, uint64_t seed) {
     memset(shared, 0xff, shared_bytes);
   int64_t at[3] = {block % launch.grid[0], block / launch.grid[0] % launch.grid[1],
                    block / launch.grid[0] / launch.grid[1]};
-  for (Lane &lane : lanes)
+  for (Lane &lane : lanes) {
     std::copy(at, at + 3, lane.block);
+    lane.groups.assign(1, {});
+  }
   at_barrier = ended = 0;
   const size_t warps = (lanes.size() + kWarp - 1) / kWarp;
   at_shuffle.assign(warps, 0);

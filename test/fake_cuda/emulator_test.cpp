@@ -212,7 +212,58 @@ TEST(EmulatorTest, ShufflesOfTwoModesAreRefused) {
   Body body = [](Thread *t, void *const *) { t->shuffle(t, 0, 1, 32, t->thread[0] == 9 ? 1 : 2); };
   EXPECT_EQ(RunBody(body, {}, 1, 32),
             "kernel 'k', block (0, 0, 0), thread (9, 0, 0): shuffles up where the first of its "
-            "warp does down");
+            "warp shuffles down");
+}
+
+/// c[16][8] = a[16][16] b[16][8] of integers that bf16 holds, by one warp. a and b come into shared
+/// memory by asynchronous copies; `waits`: for both groups, not only for the first.
+template <bool waits> void MultiplyTiles(Thread *t, void *const *args) {
+  const int64_t lane = t->thread[0];
+  uint16_t *a = reinterpret_cast<uint16_t *>(t->shared), *b = a + 256;
+  // A lane copies half a row of a, and half of the lanes a row of b.
+  t->copy(t, a + lane * 8, Argument<uint16_t>(args, 0) + lane * 8, 16);
+  t->group(t);
+  if (lane < 16)
+    t->copy(t, b + lane * 8, Argument<uint16_t>(args, 1) + lane * 8, 16);
+  t->group(t);
+  t->wait(t, waits ? 0 : 1);
+  t->barrier(t);
+  uint32_t registers[10] = {}, of_b[4];
+  t->matrices(t, a + lane % 16 * 16 + lane / 16 * 8, /*transpose=*/0, registers);
+  t->matrices(t, b + lane % 16 * 8, /*transpose=*/1, of_b); // the last two are the first again
+  registers[4] = of_b[0];
+  registers[5] = of_b[1];
+  t->multiply(t, registers);
+  for (int i = 0; i < 4; ++i)
+    memcpy(Argument<float>(args, 2) + (lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2,
+           &registers[6 + i], sizeof(float));
+}
+
+TEST(EmulatorTest, MultipliesTiles) {
+  std::vector<uint16_t> a(256), b(128);
+  std::vector<float> wide_a(256), wide_b(128), c(128);
+  auto fill = [](std::vector<uint16_t> &halves, std::vector<float> &values) {
+    for (size_t i = 0; i < halves.size(); ++i) {
+      values[i] = float(int(i * i % 23) - 11);
+      uint32_t bits;
+      memcpy(&bits, &values[i], sizeof bits);
+      halves[i] = uint16_t(bits >> 16);
+    }
+  };
+  fill(a, wide_a);
+  fill(b, wide_b);
+  EXPECT_EQ(RunBody(MultiplyTiles<true>, {a.data(), b.data(), c.data()}, 1, 32, 1, 768), "");
+  for (int i = 0; i < 16; ++i)
+    for (int j = 0; j < 8; ++j) {
+      float sum = 0;
+      for (int k = 0; k < 16; ++k)
+        sum += wide_a[i * 16 + k] * wide_b[k * 8 + j];
+      EXPECT_EQ(c[i * 8 + j], sum) << i << ", " << j;
+    }
+  // What was not waited for is not there.
+  EXPECT_EQ(RunBody(MultiplyTiles<false>, {a.data(), b.data(), c.data()}, 1, 32, 1, 768), "");
+  for (float value : c)
+    EXPECT_TRUE(std::isnan(value));
 }
 
 TEST(EmulatorTest, ShuffleOfAnotherWidthIsRefused) {

@@ -213,11 +213,16 @@ Lowered::Lowered(const std::string &text, bool gradient, bool accumulate, int64_
       isForCuda() && llvm::none_of(arguments, isDouble) && llvm::none_of(results, isDouble);
   target = wanted.value_or(cuda ? Target::emulated : Target::cpu);
   PassManager pm(&context);
-  if (target == Target::cpu)
+  if (target == Target::cpu) {
     buildCpuPipeline(pm, blockRows);
-  else
-    buildCudaPipeline(pm,
-                      {target == Target::ptx ? DeviceCode::ptx : DeviceCode::emulated, blockRows});
+  } else {
+    CudaPipelineOptions options;
+    options.code = target == Target::ptx ? DeviceCode::ptx : DeviceCode::emulated;
+    options.blockRows = blockRows;
+    const char *library = std::getenv("BOA_TEST_LIBRARY");
+    options.ownProducts = library && StringRef(library) == "none";
+    buildCudaPipeline(pm, options);
+  }
   if (failed(pm.run(*module)))
     fail("the pipeline failed on:\n" + text);
   if (const char *what = std::getenv("BOA_TEST_PRINT")) {

@@ -183,6 +183,21 @@ def EmitCudaAttention : Pass<"cuda-emit-attention", "::mlir::func::FuncOp"> {
       "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
+def EmitCudaProducts : Pass<"cuda-emit-products", "::mlir::func::FuncOp"> {
+  let summary = "products to blocked kernels";
+  let description = [{
+    Each `kernel.gemm` becomes a `gpu.launch`. A block owns a square of the result and
+    streams strips of both operands through shared memory. Of bf16 it multiplies on tensor
+    cores (`nvvm.mma.sync`), of f32 by multiply-adds. Sums are in f32 and in one order.
+    Operands whose rows begin at whole 16 bytes are copied while another strip is
+    multiplied; others are loaded element by element.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+      "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+      "::mlir::nvgpu::NVGPUDialect", "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
+      "::mlir::vector::VectorDialect"];
+}
+
 def CudaOutlineLaunches : Pass<"cuda-outline-launches", "::mlir::ModuleOp"> {
   let summary = "bodies of gpu.launch to functions of the device's module";
   let description = [{

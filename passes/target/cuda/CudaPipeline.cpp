@@ -13,6 +13,7 @@
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
@@ -22,7 +23,7 @@
 using namespace mlir;
 
 void boa::registerCudaDialects(DialectRegistry &registry) {
-  registry.insert<gpu::GPUDialect, NVVM::NVVMDialect>();
+  registry.insert<gpu::GPUDialect, nvgpu::NVGPUDialect, NVVM::NVVMDialect>();
   registerGPUDialectTranslation(registry);
   registerNVVMDialectTranslation(registry);
 }
@@ -92,6 +93,8 @@ void boa::buildCudaPipeline(OpPassManager &pm, const CudaPipelineOptions &option
   each(createEmitCudaAttention());
   // After groups, whose rows are whole.
   each(createCudaSplitProducts());
+  if (options.ownProducts)
+    each(createEmitCudaProducts());
   each(createCanonicalizerPass());
   buildCudaCodePipeline(pm, options.code, options.tf32, options.printsWork);
 }
@@ -104,6 +107,8 @@ struct CudaOptions : PassPipelineOptions<CudaOptions> {
       llvm::cl::values(clEnumValN(boa::DeviceCode::ptx, "ptx", "PTX"),
                        clEnumValN(boa::DeviceCode::emulated, "emulated", "functions of the host"),
                        clEnumValN(boa::DeviceCode::none, "none", "nothing"))};
+  Option<bool> own{*this, "own-products", llvm::cl::desc("multiplies without cuBLASLt"),
+                   llvm::cl::init(false)};
   Option<bool> work{*this, "work", llvm::cl::desc("prints the work of kernels on a GPU"),
                     llvm::cl::init(false)};
 };
@@ -116,6 +121,7 @@ void boa::registerCudaPipeline() {
                                         [](OpPassManager &pm, const CudaOptions &options) {
                                           CudaPipelineOptions pipeline;
                                           pipeline.code = options.code;
+                                          pipeline.ownProducts = options.own;
                                           pipeline.printsWork = options.work;
                                           buildCudaPipeline(pm, pipeline);
                                         });

@@ -19,7 +19,8 @@ struct CudaPipelineOptions {
   DeviceCode code = DeviceCode::ptx;
   int64_t blockRows = 0;       // as for a CPU
   bool offersAttention = true; // in bf16, to cuDNN, for which there is scratch then
-  bool tf32 = false;           // products of f32
+  bool tf32 = false;           // products of f32 by cuBLASLt
+  bool ownProducts = false;    // by the program's own kernels
   bool printsWork = false;     // on standard output: --cuda-print-work
 };
 

@@ -16,6 +16,9 @@
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/CudaPasses.h"
 
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
 #include "llvm/Support/MathExtras.h"
 
 namespace boa {
@@ -36,6 +39,11 @@ enum Field : int32_t {
   kBarrier = 104,
   kShuffle = 112,
   kFault = 120,
+  kMultiply = 128,
+  kMatrices = 136,
+  kCopy = 144,
+  kGroup = 152,
+  kWait = 160,
 };
 /// Of each array in shared memory.
 constexpr int64_t kSharedAlignment = 64;
@@ -94,6 +102,8 @@ public:
 
   LogicalResult run() {
     WalkResult walked = func.walk([&](Operation *op) { return WalkResult(rewrite(op)); });
+    for (Operation *op : llvm::reverse(tokens))
+      op->erase();
     return failure(walked.wasInterrupted());
   }
 
@@ -178,6 +188,19 @@ private:
           return success();
         })
         .Case([&](gpu::ShuffleOp shuffle) { return rewriteShuffle(shuffle); })
+        .Case([&](NVVM::MmaOp product) { return rewriteProduct(product); })
+        .Case([&](nvgpu::LdMatrixOp load) { return rewriteMatrices(load); })
+        .Case([&](nvgpu::DeviceAsyncCopyOp copy) { return rewriteCopy(copy); })
+        .Case([&](nvgpu::DeviceAsyncCreateGroupOp group) {
+          call(kGroup, Type(), {});
+          tokens.push_back(group);
+          return success();
+        })
+        .Case([&](nvgpu::DeviceAsyncWaitOp wait) {
+          call(kWait, Type(), number(wait.getNumGroups().value_or(0)));
+          wait.erase();
+          return success();
+        })
         .Case([&](gpu::ReturnOp end) {
           func::ReturnOp::create(builder, loc);
           end.erase();
@@ -187,8 +210,10 @@ private:
         .Case([&](memref::StoreOp store) { return check(store.getMemRef(), store.getIndices()); })
         .Default([&](Operation *other) -> LogicalResult {
           Dialect *dialect = other->getDialect();
-          if (isa<gpu::GPUDialect>(dialect) ||
-              (isa<memref::MemRefDialect, vector::VectorDialect>(dialect) && !isMemoryOp(other)))
+          const bool isKnown = isMemoryOp(other) ||
+                               (isa<vector::VectorDialect>(dialect) && isMemoryEffectFree(other));
+          if (isa<gpu::GPUDialect, nvgpu::NVGPUDialect, NVVM::NVVMDialect>(dialect) ||
+              (isa<memref::MemRefDialect, vector::VectorDialect>(dialect) && !isKnown))
             return other->emitOpError("is not emulated");
           return success();
         });
@@ -259,6 +284,93 @@ private:
     return success();
   }
 
+  /// The address of an element, of which `elements` are accessed.
+  Value addressOf(Value memref, ValueRange indices, int64_t elements) {
+    (void)check(memref, indices);
+    auto type = cast<MemRefType>(memref.getType());
+    Value beyond = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::ugt, indices.back(),
+        arith::ConstantIndexOp::create(builder, loc, type.getShape().back() - elements));
+    faultIf(beyond, "elements beside each other are outside a row");
+    auto [strides, offset] = type.getStridesAndOffset();
+    Value base = memref::ExtractAlignedPointerAsIndexOp::create(builder, loc, memref);
+    Value at = arith::ConstantIndexOp::create(builder, loc, offset);
+    for (auto [index, stride] : llvm::zip_equal(indices, strides))
+      at = arith::AddIOp::create(
+          builder, loc, at,
+          arith::MulIOp::create(builder, loc, index,
+                                arith::ConstantIndexOp::create(builder, loc, stride)));
+    Value bytes = arith::MulIOp::create(
+        builder, loc, at, arith::ConstantIndexOp::create(builder, loc, getElementBytes(type)));
+    Value address = arith::IndexCastOp::create(builder, loc, i64,
+                                               arith::AddIOp::create(builder, loc, base, bytes));
+    return LLVM::IntToPtrOp::create(builder, loc, pointer, address);
+  }
+
+  /// Memory of the thread's own for registers that a call is given and gives.
+  Value getRegisters() {
+    if (!registers) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(&func.getBody().front());
+      registers = LLVM::AllocaOp::create(builder, loc, pointer, i32, number(10));
+    }
+    return registers;
+  }
+  Value registerAt(int64_t i) {
+    return LLVM::GEPOp::create(builder, loc, pointer, i32, getRegisters(),
+                               ArrayRef<LLVM::GEPArg>(static_cast<int32_t>(i)));
+  }
+
+  LogicalResult rewriteProduct(NVVM::MmaOp product) {
+    auto shape = product.getShape();
+    if (shape.getM() != 16 || shape.getN() != 8 || shape.getK() != 16 ||
+        product.getMultiplicandAPtxType() != NVVM::MMATypes::bf16)
+      return product.emitOpError("is emulated for 16 x 8 x 16 of bf16 only");
+    for (auto [i, operand] : llvm::enumerate(product->getOperands()))
+      LLVM::StoreOp::create(builder, loc, operand, registerAt(i));
+    call(kMultiply, Type(), getRegisters());
+    Type type = product.getType();
+    Value result = LLVM::UndefOp::create(builder, loc, type);
+    for (int64_t i = 0; i < 4; ++i) {
+      Value sum = LLVM::LoadOp::create(builder, loc, builder.getF32Type(), registerAt(6 + i));
+      result = LLVM::InsertValueOp::create(builder, loc, result, sum, i);
+    }
+    return replace(product, result);
+  }
+
+  LogicalResult rewriteMatrices(nvgpu::LdMatrixOp load) {
+    if (load.getNumTiles() != 4)
+      return load.emitOpError("is emulated for four matrices only");
+    Value row = addressOf(load.getSrcMemref(), load.getIndices(), /*elements=*/8);
+    call(kMatrices, Type(), {row, number(load.getTranspose()), getRegisters()});
+    Value all = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(load.getType()));
+    auto pair = VectorType::get(2, builder.getBF16Type());
+    for (int64_t i = 0; i < 4; ++i) {
+      // Of i32, which its address is aligned to.
+      Value word = LLVM::LoadOp::create(builder, loc, i32, registerAt(i));
+      all = vector::InsertOp::create(builder, loc,
+                                     LLVM::BitcastOp::create(builder, loc, pair, word), all, i);
+    }
+    return replace(load, all);
+  }
+
+  LogicalResult rewriteCopy(nvgpu::DeviceAsyncCopyOp copy) {
+    const int64_t bytes = getElementBytes(cast<MemRefType>(copy.getSrc().getType()));
+    const int64_t elements = copy.getDstElements().getSExtValue();
+    if (bytes * elements != 16)
+      return copy.emitOpError("is emulated for 16 bytes only");
+    Value to = addressOf(copy.getDst(), copy.getDstIndices(), elements);
+    Value read = copy.getSrcElements();
+    Value from = addressOf(copy.getSrc(), copy.getSrcIndices(), read ? 1 : elements);
+    Value count = number(static_cast<int32_t>(elements));
+    if (read)
+      count = arith::IndexCastOp::create(builder, loc, i32, read);
+    count = arith::MulIOp::create(builder, loc, count, number(static_cast<int32_t>(bytes)));
+    call(kCopy, Type(), {to, from, count});
+    tokens.push_back(copy);
+    return success();
+  }
+
   /// Ends the launch where an index is none of the memref's.
   LogicalResult check(Value memref, ValueRange indices) {
     auto type = cast<MemRefType>(memref.getType());
@@ -303,7 +415,8 @@ private:
   Location loc;
   Type pointer, i64, i32;
   func::FuncOp func;
-  Value thread;
+  Value thread, registers;
+  SmallVector<Operation *> tokens; // ops whose results only waits use
   llvm::StringMap<std::string> words;
 };
 

@@ -52,7 +52,8 @@ absl::StatusOr<std::unique_ptr<Blas>> Blas::Open(int driver_version) {
   absl::Status status = Library::Open("BOA_CUDA_BLAS", BlasNames(driver_version),
                                       "products on a GPU are cuBLASLt's, which this machine does "
                                       "not have: install CUDA's libcublas "
-                                      "(12, or 13 for a driver of CUDA 13)",
+                                      "(12, or 13 for a driver of CUDA 13), or set "
+                                      "machine.device.gemm=own",
                                       [&](Library library) {
                                         absl::StatusOr<std::unique_ptr<Blas>> begun =
                                             Use(std::move(library));

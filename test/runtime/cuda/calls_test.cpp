@@ -364,7 +364,8 @@ TEST_F(CudaCallsTest, WhatAMachineLacks) {
   unsetenv("BOA_CUDA_BLAS");
   const std::string products =
       "products on a GPU are cuBLASLt's, which this machine does not have: install CUDA's "
-      "libcublas (12, or 13 for a driver of CUDA 13) (";
+      "libcublas (12, or 13 for a driver of CUDA 13), or set "
+      "machine.device.gemm=own (";
   EXPECT_EQ(refused(), absl::StrCat(products, absent("libcublasLt.so.13"), "; ",
                                     absent("libcublasLt.so.12"), ")"));
   FakeAll("driver=12040");

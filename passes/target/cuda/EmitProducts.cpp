@@ -1,0 +1,210 @@
+//===- EmitProducts.cpp - Products as blocked kernels of a GPU ------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a program multiplies with where cuBLASLt does not: then a driver alone runs it. Each launch
+// is of one shape. ProductLaunch.h has what both kinds share.
+//
+//   bf16   four warps, each a quarter of the block's square; mma.sync of 16 x 8 x 16 on fragments
+//          that ldmatrix takes from shared memory (PTX ISA, "Matrix fragments for mma.m16n8k16")
+//   f32    256 threads, each a grid of elements 16 apart; multiply-adds
+//
+// Sums are in f32 and in the order of k: by strips, and of a strip in that of the instruction. The
+// bias and the addend are added last. Assumes operands as --cuda-legalize-products leaves them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/target/cuda/CudaPasses.h"
+#include "passes/target/cuda/ProductLaunch.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include "llvm/Support/MathExtras.h"
+
+namespace boa {
+#define GEN_PASS_DEF_EMITCUDAPRODUCTS
+#include "passes/target/cuda/CudaPasses.h.inc"
+} // namespace boa
+
+using namespace mlir;
+using namespace boa;
+
+namespace {
+
+using Values = ThreadBuilder::Values;
+
+/// Fewer blocks than this leave multiprocessors idle: then squares are smaller.
+constexpr int64_t kManyBlocks = 128;
+
+/// Rows and columns of the result that a block owns.
+int64_t chooseSide(const ProductShape &shape) {
+  const int64_t side = 128;
+  const int64_t blocks = llvm::divideCeil(shape.m, side) * llvm::divideCeil(shape.n, side);
+  return blocks >= kManyBlocks ? side : side / 2;
+}
+
+/// On tensor cores.
+class NarrowProduct {
+public:
+  NarrowProduct(OpBuilder &outside, const ProductShape &shape, int64_t side)
+      : l(outside, shape, side, kWarps * boa::kWarpSize), half(side / 2),
+        lane(l.rem(l.thread, boa::kWarpSize)), warp(l.div(l.thread, boa::kWarpSize)),
+        rows(l.mul(l.div(warp, 2), half)), columns(l.mul(l.rem(warp, 2), half)) {}
+
+  void emit() {
+    const int64_t tiles = half / kTileRows * (half / kTileColumns);
+    Values sums(tiles * kPart, l.number(0));
+    sums = l.stream(std::move(sums), [&](Value strip, Values &inside) { multiply(strip, inside); });
+    // Of a tile a lane has two neighbours of one row, and those eight rows below.
+    Value group = l.div(lane, 4), pair = l.mul(l.rem(lane, 4), 2);
+    for (int64_t i = 0; i < half / kTileRows; ++i)
+      for (int64_t below : {0, 1}) {
+        Values at, of;
+        for (int64_t j = 0; j < half / kTileColumns; ++j)
+          for (int64_t e : {0, 1}) {
+            Value column = l.add(l.add(l.column, columns), l.add(pair, j * kTileColumns + e));
+            at.push_back(column);
+            of.push_back(sums[(i * (half / kTileColumns) + j) * kPart + 2 * below + e]);
+          }
+        Value row = l.add(l.add(l.row, rows), l.add(group, i * kTileRows + 8 * below));
+        l.storeRow(row, at, of);
+      }
+  }
+
+private:
+  static constexpr int64_t kWarps = 4;
+  /// Of an mma, and a lane's sums of it.
+  static constexpr int64_t kTileRows = 16, kTileColumns = 8, kTileDepth = 16, kPart = 4;
+
+  void multiply(Value strip, Values &sums) {
+    for (int64_t deep = 0; deep < l.depth(); deep += kTileDepth) {
+      SmallVector<Values> a, b;
+      for (int64_t i = 0; i < half; i += kTileRows)
+        a.push_back(loadMatrices(l.a, strip, l.add(rows, i), deep, /*isFirst=*/true));
+      // Two tiles beside each other at once.
+      for (int64_t j = 0; j < half; j += 2 * kTileColumns) {
+        Values both = loadMatrices(l.b, strip, l.add(columns, j), deep, /*isFirst=*/false);
+        b.push_back({both[0], both[1]});
+        b.push_back({both[2], both[3]});
+      }
+      for (size_t i = 0; i < a.size(); ++i)
+        for (size_t j = 0; j < b.size(); ++j)
+          multiplyTile(a[i], b[j],
+                       MutableArrayRef<Value>(sums).slice((i * b.size() + j) * kPart, kPart));
+    }
+  }
+
+  /// Four matrices of 8 x 8: from `side` and from `deep`, and those eight further on. Of the first
+  /// operand the second matrix is further along the side, of the other along the sum.
+  Values loadMatrices(OperandStrips &operand, Value strip, Value side, int64_t deep, bool isFirst) {
+    // Each lane has the address of a row of eight elements in memory.
+    Value second = l.rem(l.div(lane, 8), 2), last = l.div(lane, 16), inMatrix = l.rem(lane, 8);
+    Value alongSide = l.mul(isFirst ? second : last, 8),
+          alongSum = l.mul(isFirst ? last : second, 8);
+    Value &along = operand.isDeep ? alongSum : alongSide;
+    along = l.add(along, inMatrix);
+    auto at = operand.find(strip, l.add(side, alongSide), l.add(alongSum, deep));
+    auto type = VectorType::get({4, 2}, l.getBF16Type());
+    Value matrices = nvgpu::LdMatrixOp::create(l, l.loc, type, operand.memory, at,
+                                               /*transpose=*/operand.isDeep, /*numTiles=*/4);
+    Values parts;
+    for (int64_t i = 0; i < 4; ++i) {
+      Value pair = l.make<vector::ExtractOp>(matrices, i);
+      Value word = l.make<vector::BitCastOp>(VectorType::get({1}, l.getI32Type()), pair);
+      parts.push_back(l.make<vector::ExtractOp>(word, 0));
+    }
+    return parts;
+  }
+
+  void multiplyTile(ValueRange a, ValueRange b, MutableArrayRef<Value> sums) {
+    SmallVector<Type> types(kPart, l.getF32Type());
+    auto type = LLVM::LLVMStructType::getLiteral(l.getContext(), types);
+    constexpr auto bf16 = NVVM::MMATypes::bf16;
+    Value result = NVVM::MmaOp::create(l, l.loc, type, a, b, sums,
+                                       ArrayRef<int64_t>{kTileRows, kTileColumns, kTileDepth},
+                                       std::nullopt, std::nullopt, std::array{bf16, bf16},
+                                       std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+    for (int64_t i = 0; i < kPart; ++i)
+      sums[i] = LLVM::ExtractValueOp::create(l, l.loc, result, i);
+  }
+
+  ProductLaunch l;
+  const int64_t half;
+  Value lane, warp, rows, columns; // the last two: the first of the warp in the block's square
+};
+
+/// On multiply-adds.
+class WideProduct {
+public:
+  WideProduct(OpBuilder &outside, const ProductShape &shape, int64_t side)
+      : l(outside, shape, side, kEdge * kEdge), count(side / kEdge), row(l.div(l.thread, kEdge)),
+        column(l.rem(l.thread, kEdge)) {}
+
+  void emit() {
+    Values sums(count * count, l.number(0));
+    sums = l.stream(std::move(sums), [&](Value strip, Values &inside) { multiply(strip, inside); });
+    Values at;
+    for (int64_t j = 0; j < count; ++j)
+      at.push_back(l.add(l.column, l.add(column, j * kEdge)));
+    for (int64_t i = 0; i < count; ++i)
+      l.storeRow(l.add(l.row, l.add(row, i * kEdge)), at, ArrayRef(sums).slice(i * count, count));
+  }
+
+private:
+  static constexpr int64_t kEdge = 16; // threads, of their square
+
+  void multiply(Value strip, Values &sums) {
+    constexpr int64_t kTogether = 4;
+    sums = l.loop(l.index(0), l.index(l.depth()), kTogether, sums, [&](Value from, Values &inside) {
+      for (int64_t deep = 0; deep < kTogether; ++deep) {
+        Values a = load(l.a, strip, row, l.add(from, deep));
+        Values b = load(l.b, strip, column, l.add(from, deep));
+        for (int64_t i = 0; i < count; ++i)
+          for (int64_t j = 0; j < count; ++j) {
+            Value &sum = inside[i * count + j];
+            sum = l.fma(a[i], b[j], sum);
+          }
+      }
+    });
+  }
+
+  Values load(OperandStrips &operand, Value strip, Value first, Value deep) {
+    Values values;
+    for (int64_t i = 0; i < count; ++i)
+      values.push_back(l.load(operand.memory, operand.find(strip, l.add(first, i * kEdge), deep)));
+    return values;
+  }
+
+  ProductLaunch l;
+  const int64_t count; // elements of a thread along a side
+  Value row, column;   // of the thread in the square of threads
+};
+
+struct EmitCudaProducts : boa::impl::EmitCudaProductsBase<EmitCudaProducts> {
+  void runOnOperation() override {
+    if (!getOperation()->hasAttr(kKernelAttr))
+      return;
+    SmallVector<kernel::GemmOp> products;
+    getOperation().walk([&](kernel::GemmOp product) { products.push_back(product); });
+    for (kernel::GemmOp product : products) {
+      OpBuilder builder(product);
+      const ProductShape shape(builder, product);
+      if (!shape.isValid()) {
+        product.emitOpError("expected rows of its operands to be evenly apart");
+        return signalPassFailure();
+      }
+      if (shape.getElement().isBF16())
+        NarrowProduct(builder, shape, chooseSide(shape)).emit();
+      else
+        WideProduct(builder, shape, chooseSide(shape)).emit();
+      product.erase();
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,196 @@
+//===- ProductLaunch.cpp --------------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "passes/target/cuda/ProductLaunch.h"
+
+#include "passes/kernels/MemoryAccess.h"
+
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace boa;
+
+static MemRefType typeOf(Value memref) { return cast<MemRefType>(memref.getType()); }
+
+/// As rank 2; null if that cannot be.
+static Value asMatrix(OpBuilder &builder, Value memref) {
+  const int64_t rank = typeOf(memref).getRank();
+  if (rank <= 2)
+    return rank == 2 ? memref : Value();
+  SmallVector<ReassociationIndices> dims(2);
+  for (int64_t d = 0; d + 1 < rank; ++d)
+    dims[0].push_back(d);
+  dims[1].push_back(rank - 1);
+  if (!memref::CollapseShapeOp::isGuaranteedCollapsible(typeOf(memref), dims))
+    return {};
+  return memref::CollapseShapeOp::create(builder, memref.getLoc(), memref, dims);
+}
+
+ProductShape::ProductShape(OpBuilder &builder, kernel::GemmOp op)
+    : a(asMatrix(builder, op.getA())), b(asMatrix(builder, op.getB())),
+      c(asMatrix(builder, op.getC())), bias(op.getBias()), transposeA(op.getTransposeA()),
+      transposeB(op.getTransposeB()), isAdded(op.getAddend() || op.getAccumulate()),
+      loc(op.getLoc()) {
+  if (op.getAddend())
+    addend = asMatrix(builder, op.getAddend());
+  else if (op.getAccumulate())
+    addend = c;
+  if (!isValid())
+    return;
+  m = typeOf(c).getDimSize(0);
+  n = typeOf(c).getDimSize(1);
+  k = typeOf(a).getDimSize(transposeA ? 0 : 1);
+}
+
+Type ProductShape::getElement() const { return typeOf(a).getElementType(); }
+
+/// Whether all rows begin at whole chunks.
+static bool hasAlignedRows(Value matrix) {
+  MemRefType type = typeOf(matrix);
+  auto [strides, offset] = type.getStridesAndOffset();
+  const int64_t element = getElementBytes(type);
+  Value root = getMemoryRoot(matrix);
+  auto view = root.getDefiningOp<kernel::ViewOp>();
+  const int64_t begin = view ? static_cast<int64_t>(view.getOffset()) : 0;
+  return (view || root.getDefiningOp<memref::AllocOp>()) && strides[1] == 1 &&
+         strides[0] * element % kChunkBytes == 0 && (begin + offset * element) % kChunkBytes == 0;
+}
+
+OperandStrips::OperandStrips(ThreadBuilder &builder, gpu::LaunchOp launch, Value operand,
+                             bool isDeep, int64_t side)
+    : isDeep(isDeep), b(builder), operand(operand), isAligned(hasAlignedRows(operand)) {
+  Type element = typeOf(operand).getElementType();
+  const int64_t bytes = getElementBytes(typeOf(operand)), depth = kStripBytes / bytes;
+  rows = isDeep ? depth : side;
+  columns = isDeep ? side : depth;
+  chunk = kChunkBytes / bytes;
+  memory = addWorkgroupMemory(launch, {kStrips * rows, columns}, element);
+}
+
+Value OperandStrips::permute(Value row, Value chunk) {
+  // Rows of 64 bytes: two of them are 32 banks. Longer rows are whole turns of the banks.
+  Value by = isDeep ? b.rem(row, 8) : b.rem(b.div(row, 2), 4);
+  return b.make<arith::XOrIOp>(chunk, by);
+}
+
+std::array<Value, 2> OperandStrips::find(Value strip, Value side, Value deep) {
+  Value row = isDeep ? deep : side, column = isDeep ? side : deep;
+  Value to = b.mul(permute(row, b.div(column, chunk)), chunk);
+  return {b.add(b.mul(strip, rows), row), b.add(to, b.rem(column, chunk))};
+}
+
+void OperandStrips::copy(Value thread, int64_t threads, Value first, Value deep, Value strip) {
+  const int64_t perRow = columns / chunk, chunks = rows * perRow;
+  for (int64_t i = 0; i * threads < chunks; ++i) {
+    Value number = b.add(thread, i * threads);
+    Value isPart = chunks % threads == 0 ? Value() : b.isLess(number, chunks);
+    b.when(isPart, [&] {
+      Value row = b.div(number, perRow), inRow = b.rem(number, perRow);
+      Value begin = b.mul(inRow, chunk);
+      std::array<Value, 2> to{b.add(b.mul(strip, rows), row), b.mul(permute(row, inRow), chunk)};
+      copyChunk({b.add(isDeep ? deep : first, row), b.add(isDeep ? first : deep, begin)}, to);
+    });
+  }
+}
+
+void OperandStrips::copyChunk(ValueRange from, ValueRange to) {
+  MemRefType type = typeOf(operand);
+  const int64_t allRows = type.getDimSize(0), allColumns = type.getDimSize(1);
+  // Strips are within the operand or not at compile time, but for the last ones.
+  const bool rowsFit = allRows % rows == 0, columnsFit = allColumns % columns == 0;
+  Value row = rowsFit ? from[0] : b.least(from[0], allRows - 1);
+  Value isRow = rowsFit ? Value() : b.isLess(from[0], allRows);
+  if (isAligned) {
+    Value column = from[1], count; // of elements that are there; null: all
+    if (!columnsFit) {
+      Value begun = b.least(column, allColumns);
+      count = b.least(b.make<arith::SubIOp>(b.index(allColumns), begun), chunk);
+      column = b.select(b.isLess(column, allColumns), column, b.index(0));
+    }
+    if (isRow)
+      count = b.select(isRow, count ? count : b.index(chunk), b.index(0));
+    nvgpu::DeviceAsyncCopyOp::create(b, b.loc, nvgpu::DeviceAsyncTokenType::get(b.getContext()),
+                                     memory, to, operand, ValueRange{row, column},
+                                     b.getIndexAttr(chunk), count, /*bypassL1=*/b.getUnitAttr());
+    return;
+  }
+  Value zero = b.make<arith::ConstantOp>(b.getZeroAttr(type.getElementType()));
+  for (int64_t e = 0; e < chunk; ++e) {
+    Value column = b.add(from[1], e), is = isRow;
+    Value value = b.load(operand, {row, columnsFit ? column : b.least(column, allColumns - 1)});
+    if (!columnsFit) {
+      Value isColumn = b.isLess(column, allColumns);
+      is = is ? b.both(is, isColumn) : isColumn;
+    }
+    b.store(is ? b.select(is, value, zero) : value, memory, {to[0], b.add(to[1], e)});
+  }
+}
+
+static gpu::LaunchOp createProductLaunch(ThreadBuilder &builder, const ProductShape &shape,
+                                         int64_t side, int64_t threads) {
+  auto blocks = [&](int64_t size) { return static_cast<int64_t>(llvm::divideCeil(size, side)); };
+  return createLaunch(builder, {blocks(shape.m), blocks(shape.n), 1}, threads, 1);
+}
+
+ProductLaunch::ProductLaunch(OpBuilder &outside, const ProductShape &shape, int64_t side,
+                             int64_t threads)
+    : ThreadBuilder(outside, shape.loc), shape(shape), side(side), threads(threads),
+      launch(createProductLaunch(*this, shape, side, threads)), thread(launch.getThreadIds().x),
+      row(mul(launch.getBlockIds().x, side)), column(mul(launch.getBlockIds().y, side)),
+      a(*this, launch, shape.a, shape.transposeA, side),
+      b(*this, launch, shape.b, !shape.transposeB, side) {}
+
+int64_t ProductLaunch::depth() const { return kStripBytes / getElementBytes(typeOf(shape.a)); }
+
+SmallVector<Value> ProductLaunch::stream(Values sums,
+                                         function_ref<void(Value, Values &)> multiply) {
+  const int64_t strips = llvm::divideCeil(shape.k, depth());
+  // Each turn begins a strip. Past the last one that is the last one again, which nobody reads.
+  auto begin = [&](Value number) {
+    Value deep = mul(least(number, strips - 1), depth()), strip = rem(number, kStrips);
+    a.copy(thread, threads, row, deep, strip);
+    b.copy(thread, threads, column, deep, strip);
+    return nvgpu::DeviceAsyncCreateGroupOp::create(
+               *this, loc, nvgpu::DeviceAsyncTokenType::get(getContext()), ValueRange())
+        .getAsyncToken();
+  };
+  Value group;
+  for (int64_t i = 0; i + 1 < kStrips; ++i)
+    group = begin(index(i));
+  return loop(index(0), index(strips), 1, std::move(sums), [&](Value number, Values &inside) {
+    // All but the latest group are there, for all threads. None reads the strip before any more.
+    nvgpu::DeviceAsyncWaitOp::create(*this, loc, group, getI32IntegerAttr(kStrips - 2));
+    barrier();
+    begin(add(number, kStrips - 1));
+    multiply(rem(number, kStrips), inside);
+  });
+}
+
+Value ProductLaunch::widen(Value value) {
+  return value.getType().isF32() ? value : make<arith::ExtFOp>(getF32Type(), value);
+}
+
+void ProductLaunch::storeRow(Value row, ArrayRef<Value> columns, ValueRange sums) {
+  auto inside = [&](Value at, int64_t size) {
+    return size % side == 0 ? Value() : isLess(at, size);
+  };
+  Type element = typeOf(shape.c).getElementType();
+  auto storeOne = [&](Value column, Value value) {
+    if (shape.bias)
+      value = addf(value, widen(load(shape.bias, column)));
+    if (shape.addend)
+      value = addf(value, widen(load(shape.addend, {row, column})));
+    if (!element.isF32())
+      value = make<arith::TruncFOp>(element, value);
+    store(value, shape.c, {row, column});
+  };
+  when(inside(row, shape.m), [&] {
+    for (size_t i = 0; i < columns.size(); ++i)
+      when(inside(columns[i], shape.n), [&] { storeOne(columns[i], sums[i]); });
+  });
+}
