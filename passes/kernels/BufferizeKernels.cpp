@@ -66,8 +66,8 @@ bool isWrittenWhereRead(linalg::GenericOp op, OpOperand *input) {
 }
 
 /// Has elementwise ops write over an operand that nothing needs afterwards: the
-/// workspace of a kernel counts against the memory of the machine. Best over what is
-/// accumulated: there the sum belongs.
+/// workspace of a kernel counts against the memory of the machine. It prefers an accumulator,
+/// since the sum belongs there.
 void reuseDeadOperands(RewriterBase &rewriter, func::FuncOp func) {
   func.walk([&](linalg::GenericOp op) {
     if (op->getNumResults() != 1 || op.getNumParallelLoops() != op.getNumLoops())
@@ -122,9 +122,9 @@ Value getPrevious(OpResult result) {
 }
 
 /// Computes results where they belong. Upstream takes the memory of a result to be apart from all
-/// other tensors. But what is accumulated lies there: until it is read, nothing else may. And what
-/// the result is written over in turn may be a result of its own: once this one is there, it must
-/// not be read.
+/// other tensors. That is wrong in two cases, where the result is computed elsewhere:
+/// - An accumulator lies where its result does, and is read after the memory would be written.
+/// - The result is written over another tensor, which is read after the result is complete.
 LogicalResult placeResults(RewriterBase &rewriter, func::FuncOp func,
                            const bufferization::OneShotBufferizationOptions &options) {
   llvm::DenseMap<Value, Value> arguments; // by their memory

@@ -43,8 +43,8 @@ struct boa_emulated_thread {
   /// All 32 lanes, ldmatrix of four 8 x 8 matrices of 16 bits: `row` is the lane's row of eight in
   /// shared memory, a matrix after another.
   void (*matrices)(boa_emulated_thread *, const void *row, int32_t transpose, uint32_t *registers);
-  /// cp.async of 16 bytes to shared memory, those after the first `bytes` zeros. It begins what
-  /// the next group holds.
+  /// cp.async of 16 bytes to shared memory, those after the first `bytes` zeros. The next group
+  /// that ends holds it.
   void (*copy)(boa_emulated_thread *, void *to, const void *from, int32_t bytes);
   /// Ends a group of copies.
   void (*group)(boa_emulated_thread *);

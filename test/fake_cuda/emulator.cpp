@@ -24,7 +24,7 @@ namespace boa::fake {
 namespace {
 
 constexpr int kWarp = 32;
-/// What lanes of a warp do together: shuffles, then the others of boa_emulated_thread.
+/// Operations of all lanes of a warp: shuffles, then others of boa_emulated_thread.
 enum Mode { kXor, kUp, kDown, kIndex, kMultiply, kMatrices };
 const char *const kModes[] = {"shuffles xor",   "shuffles up", "shuffles down",
                               "shuffles index", "multiplies",  "loads matrices"};
@@ -228,7 +228,7 @@ void BlockRunner::BeginCopy(boa_emulated_thread *thread, void *to, const void *f
     Fault(thread, "a copy is not at a multiple of 16");
   if (bytes < 0 || bytes > kCopyBytes)
     Fault(thread, "a copy is not of 0 to 16 bytes");
-  // Whoever reads before the wait finds NaN.
+  // A read before the wait finds NaN.
   memset(to, 0xff, kCopyBytes);
   Of(thread).groups.back().push_back({to, from, bytes});
 }

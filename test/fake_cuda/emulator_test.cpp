@@ -260,7 +260,7 @@ TEST(EmulatorTest, MultipliesTiles) {
         sum += wide_a[i * 16 + k] * wide_b[k * 8 + j];
       EXPECT_EQ(c[i * 8 + j], sum) << i << ", " << j;
     }
-  // What was not waited for is not there.
+  // The operand that it did not wait for is not there.
   EXPECT_EQ(RunBody(MultiplyTiles<false>, {a.data(), b.data(), c.data()}, 1, 32, 1, 768), "");
   for (float value : c)
     EXPECT_TRUE(std::isnan(value));

@@ -5,12 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a program multiplies with where cuBLASLt does not: then a driver alone runs it. Each launch
-// is of one shape. ProductLaunch.h has what both kinds share.
+// Products without cuBLASLt: a program that has them needs no library but the driver. Each launch
+// is of one shape. ProductLaunch.h has the common part of both kinds:
 //
-//   bf16   four warps, each a quarter of the block's square; mma.sync of 16 x 8 x 16 on fragments
-//          that ldmatrix takes from shared memory (PTX ISA, "Matrix fragments for mma.m16n8k16")
-//   f32    256 threads, each a grid of elements 16 apart; multiply-adds
+//   bf16   Each of four warps has a quarter of the block's square. It multiplies fragments of
+//          16 x 8 x 16 by mma.sync, and loads them from shared memory by ldmatrix (PTX ISA,
+//          "Matrix fragments for mma.m16n8k16").
+//   f32    Each of 256 threads has a grid of elements 16 apart, and uses multiply-adds.
 //
 // Sums are in f32 and in the order of k: by strips, and of a strip in that of the instruction. The
 // bias and the addend are added last. Assumes operands as --cuda-legalize-products leaves them.

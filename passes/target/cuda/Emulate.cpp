@@ -284,7 +284,7 @@ private:
     return success();
   }
 
-  /// The address of an element, of which `elements` are accessed.
+  /// The address of the first of so many elements that are accessed.
   Value addressOf(Value memref, ValueRange indices, int64_t elements) {
     (void)check(memref, indices);
     auto type = cast<MemRefType>(memref.getType());

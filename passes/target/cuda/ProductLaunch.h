@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What products of all types have in common: a block of threads owns a square of the result. It
-// streams strips of both operands through shared memory, of which two are on their way while one is
-// multiplied. How a strip is multiplied is left to EmitProducts.cpp.
+// The common part of products of all types. A block of threads owns a square of the result. It
+// streams strips of both operands through shared memory: while it multiplies one, two more are on
+// their way. EmitProducts.cpp says how a strip is multiplied.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_TARGET_CUDA_PRODUCTLAUNCH_H
@@ -47,7 +47,7 @@ public:
                 bool isDeep, int64_t side);
 
   /// The thread's part of a copy of a strip: from `first` along the side and `deep` along the sum.
-  /// What is outside the operand is zero. It is there after the wait for its group.
+  /// Elements outside the operand are zero. The copy is complete after the wait for its group.
   void copy(mlir::Value thread, int64_t threads, mlir::Value first, mlir::Value deep,
             mlir::Value strip);
   /// Where an element of a strip is in `memory`.
