@@ -23,6 +23,7 @@
 // CHECK-COUNT-8:   nvvm.mma.sync
 // CHECK-NOT:       nvvm.mma.sync
 // CHECK:           scf.yield
+// CHECK:         nvgpu.device_async_wait %[[GROUP]] {numGroups = 0 : i32}
 // CHECK:         %[[IN:.*]] = arith.cmpi ult, %{{.*}}, %c100
 // CHECK:         scf.if %[[IN]] {
 // The bias, then the addend, then one rounding. All columns are in c.

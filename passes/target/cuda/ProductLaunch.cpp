@@ -162,13 +162,18 @@ SmallVector<Value> ProductLaunch::stream(Values sums,
   Value group;
   for (int64_t i = 0; i + 1 < kStrips; ++i)
     group = begin(index(i));
-  return loop(index(0), index(strips), 1, std::move(sums), [&](Value number, Values &inside) {
+  auto wait = [&](int32_t latest) {
+    nvgpu::DeviceAsyncWaitOp::create(*this, loc, group, getI32IntegerAttr(latest));
+  };
+  sums = loop(index(0), index(strips), 1, std::move(sums), [&](Value number, Values &inside) {
     // All but the latest group are there, for all threads. None reads the strip before any more.
-    nvgpu::DeviceAsyncWaitOp::create(*this, loc, group, getI32IntegerAttr(kStrips - 2));
+    wait(kStrips - 2);
     barrier();
     begin(add(number, kStrips - 1));
     multiply(rem(number, kStrips), inside);
   });
+  wait(0); // for what nobody reads
+  return sums;
 }
 
 Value ProductLaunch::widen(Value value) {
