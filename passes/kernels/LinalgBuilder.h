@@ -64,9 +64,7 @@ public:
   Scalar sqrt() const { return unary<mlir::math::SqrtOp>(); }
 
 private:
-  template <typename Op> Scalar binary(Scalar b) const {
-    return make<Op>(value, b.value);
-  }
+  template <typename Op> Scalar binary(Scalar b) const { return make<Op>(value, b.value); }
   template <typename Op> Scalar unary() const { return make<Op>(value); }
 
   mlir::OpBuilder *builder;
