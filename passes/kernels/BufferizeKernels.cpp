@@ -98,15 +98,18 @@ void reuseDeadOperands(RewriterBase &rewriter, func::FuncOp func) {
   });
 }
 
-/// Whether all that reads `value`, also as a part or in another shape, stands before `op`.
+/// Describes a tensor in another way: a part of it, or another shape.
+bool isView(Operation *op) {
+  return isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::ExtractSliceOp,
+             tensor::CastOp>(op);
+}
+
+/// Whether all that reads `value`, or a view of it, stands before `op`.
 bool isReadBefore(Value value, Operation *op) {
   return llvm::all_of(value.getUsers(), [&](Operation *user) {
     if (user == op || user->getBlock() != op->getBlock() || op->isBeforeInBlock(user))
       return false;
-    const bool isView =
-        isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::ExtractSliceOp, tensor::CastOp>(
-            user);
-    return !isView || isReadBefore(user->getResult(0), op);
+    return !isView(user) || isReadBefore(user->getResult(0), op);
   });
 }
 
@@ -115,16 +118,14 @@ Value getPrevious(OpResult result) {
   Operation *op = result.getOwner();
   if (auto writer = dyn_cast<DestinationStyleOpInterface>(op))
     return writer.getTiedOpOperand(result)->get();
-  if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::ExtractSliceOp, tensor::CastOp>(
-          op))
+  if (isView(op))
     return op->getOperand(0);
   return {};
 }
 
 /// Computes results where they belong. Upstream takes the memory of a result to be apart from all
-/// other tensors. That is wrong in two cases, where the result is computed elsewhere:
-/// - An accumulator lies where its result does, and is read after the memory would be written.
-/// - The result is written over another tensor, which is read after the result is complete.
+/// other tensors. So it would write there before an accumulator is read that lies there. It would
+/// also compute a tensor there that is read after the result has replaced it. Both are left out.
 LogicalResult placeResults(RewriterBase &rewriter, func::FuncOp func,
                            const bufferization::OneShotBufferizationOptions &options) {
   llvm::DenseMap<Value, Value> arguments; // by their memory

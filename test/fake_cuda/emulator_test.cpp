@@ -215,7 +215,7 @@ TEST(EmulatorTest, ShufflesOfTwoModesAreRefused) {
             "warp shuffles down");
 }
 
-/// c[16][8] = a[16][16] b[16][8] of integers that bf16 holds, by one warp. a and b come into shared
+/// One warp multiplies c[16][8] = a[16][16] b[16][8]. The operands come into shared
 /// memory by asynchronous copies; `waits`: for both groups, not only for the first.
 template <bool waits> void MultiplyTiles(Thread *t, void *const *args) {
   const int64_t lane = t->thread[0];

@@ -107,8 +107,6 @@ struct CudaOptions : PassPipelineOptions<CudaOptions> {
       llvm::cl::values(clEnumValN(boa::DeviceCode::ptx, "ptx", "PTX"),
                        clEnumValN(boa::DeviceCode::emulated, "emulated", "functions of the host"),
                        clEnumValN(boa::DeviceCode::none, "none", "nothing"))};
-  Option<bool> own{*this, "own-products", llvm::cl::desc("multiplies without cuBLASLt"),
-                   llvm::cl::init(false)};
   Option<bool> work{*this, "work", llvm::cl::desc("prints the work of kernels on a GPU"),
                     llvm::cl::init(false)};
 };
@@ -121,7 +119,6 @@ void boa::registerCudaPipeline() {
                                         [](OpPassManager &pm, const CudaOptions &options) {
                                           CudaPipelineOptions pipeline;
                                           pipeline.code = options.code;
-                                          pipeline.ownProducts = options.own;
                                           pipeline.printsWork = options.work;
                                           buildCudaPipeline(pm, pipeline);
                                         });

@@ -9,8 +9,8 @@
 // is of one shape. ProductLaunch.h has the common part of both kinds:
 //
 //   bf16   Each of four warps has a quarter of the block's square. It multiplies fragments of
-//          16 x 8 x 16 by mma.sync, and loads them from shared memory by ldmatrix (PTX ISA,
-//          "Matrix fragments for mma.m16n8k16").
+//          16 x 8 x 16 by mma.sync, and loads them by ldmatrix.
+//          Source: PTX ISA, "Matrix fragments for mma.m16n8k16".
 //   f32    Each of 256 threads has a grid of elements 16 apart, and uses multiply-adds.
 //
 // Sums are in f32 and in the order of k: by strips, and of a strip in that of the instruction. The
