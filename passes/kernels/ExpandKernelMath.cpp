@@ -70,6 +70,19 @@ struct ExpToPolynomial : OpRewritePattern<math::ExpOp> {
   }
 };
 
+struct PowerOfTwoToExp : OpRewritePattern<math::Exp2Op> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::Exp2Op op, PatternRewriter &rewriter) const override {
+    if (!op.getType().isF32())
+      return failure();
+    Value log = arith::ConstantOp::create(rewriter, op.getLoc(),
+                                          rewriter.getF32FloatAttr(0.69314718055994531f));
+    Value scaled = arith::MulFOp::create(rewriter, op.getLoc(), op.getOperand(), log);
+    rewriter.replaceOpWithNewOp<math::ExpOp>(op, scaled);
+    return success();
+  }
+};
+
 struct ExpandKernelMath : boa::impl::ExpandKernelMathBase<ExpandKernelMath> {
   using ExpandKernelMathBase::ExpandKernelMathBase;
 
@@ -79,8 +92,10 @@ struct ExpandKernelMath : boa::impl::ExpandKernelMathBase<ExpandKernelMath> {
       return llvm::is_contained({"math.log", "math.tanh"}, name);
     });
     patterns.add<ExpToPolynomial>(&getContext());
-    if (bfloat)
+    if (!device) {
+      patterns.add<PowerOfTwoToExp>(&getContext());
       arith::populateExpandBFloat16Patterns(patterns);
+    }
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -259,14 +259,14 @@ def AssignWorkspace : Pass<"kernel-assign-workspace", "::mlir::func::FuncOp"> {
 }
 
 def ExpandKernelMath : Pass<"kernel-expand-math"> {
-  let summary = "polynomials for f32 exp, log and tanh; integer code for bf16";
+  let summary = "polynomials for f32 exp, exp2, log and tanh; integer code for bf16";
   let description = [{
     In f32 the approximations (to about 1e-7) vectorise, and need no library on a
-    device; in f64, which only gradient tests use, the functions become calls of the
+    device; exp2 becomes exp. In f64, which only gradient tests use, the functions become calls of the
     math library. Works on any function, of the host or of a device.
   }];
-  let options = [Option<"bfloat", "bfloat", "bool", /*default=*/"true",
-                        "whether bf16 is expanded, too">];
+  let options = [Option<"device", "device", "bool", /*default=*/"false",
+                        "leaves bf16 and powers of two, for which a GPU has instructions">];
   let dependentDialects = ["::mlir::arith::ArithDialect",
       "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
 }

@@ -35,33 +35,6 @@ double Now() {
 /// Enough that a copy is far longer than its launch, and more than a last-level cache has.
 constexpr size_t kCopied = size_t(256) << 20;
 
-/// The host's memory, registered as the runtime does it.
-class Pinned {
-public:
-  explicit Pinned(const Session &session) : session(session) {}
-  ~Pinned() {
-    if (registered)
-      session.driver().MemHostUnregister.address(memory);
-    std::free(memory);
-  }
-  absl::Status Allocate(size_t bytes) {
-    memory = static_cast<char *>(std::aligned_alloc(4096, bytes));
-    if (!memory)
-      return absl::ResourceExhaustedError("there is too little of the host's memory");
-    std::memset(memory, 1, bytes);
-    absl::Status status =
-        session.driver().Call("registering the host's memory", session.driver().MemHostRegister,
-                              static_cast<void *>(memory), bytes, 0u);
-    registered = status.ok();
-    return status;
-  }
-  char *memory = nullptr;
-
-private:
-  const Session &session;
-  bool registered = false;
-};
-
 /// Two streams, which copy one way each.
 class Copies {
 public:
@@ -77,7 +50,7 @@ public:
     absl::Status status = session.AskMemory(free, total);
     bytes = std::min(kCopied, free / 8) / 4096 * 4096;
     DeviceMemory device(session);
-    Pinned host(session);
+    PinnedMemory host(session);
     for (cuda::Stream &stream : streams)
       if (status.ok())
         status = driver.Call("making a stream", driver.StreamCreate, &stream,
@@ -93,11 +66,11 @@ public:
     const auto at = reinterpret_cast<cuda::Pointer>(device.at(0));
     Enqueue in = [&] {
       return driver.Call("copying to the device", driver.MemcpyHtoDAsync, at,
-                         static_cast<const void *>(host.memory), bytes, streams[0]);
+                         static_cast<const void *>(host.at(0)), bytes, streams[0]);
     };
     Enqueue out = [&] {
       return driver.Call("copying from the device", driver.MemcpyDtoHAsync,
-                         static_cast<void *>(host.memory + bytes), at + bytes, bytes, streams[1]);
+                         static_cast<void *>(host.at(bytes)), at + bytes, bytes, streams[1]);
     };
     std::printf("copies of %.0f MiB, the host's memory registered\n", double(bytes) / 1048576);
     int failed = 0;

@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "test/gpu/session.h"
 
+#include <cstdlib>
+#include <cstring>
+
 namespace boa::gputest {
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Open() {
@@ -66,6 +69,24 @@ absl::Status DeviceMemory::Get(size_t offset, void *to, size_t bytes) {
   absl::Status status = driver.Call("copying from the device", driver.MemcpyDtoHAsync, to,
                                     address + offset, bytes, session.stream());
   return status.ok() ? session.Wait() : status;
+}
+
+PinnedMemory::~PinnedMemory() {
+  if (registered)
+    session.driver().MemHostUnregister.address(memory);
+  std::free(memory);
+}
+
+absl::Status PinnedMemory::Allocate(size_t bytes) {
+  memory = static_cast<char *>(std::aligned_alloc(4096, bytes));
+  if (!memory)
+    return absl::ResourceExhaustedError("there is too little of the host's memory");
+  std::memset(memory, 1, bytes);
+  absl::Status status =
+      session.driver().Call("registering the host's memory", session.driver().MemHostRegister,
+                            static_cast<void *>(memory), bytes, 0u);
+  registered = status.ok();
+  return status;
 }
 
 } // namespace boa::gputest

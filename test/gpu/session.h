@@ -49,6 +49,20 @@ private:
   cuda::Pointer address = 0;
 };
 
+/// The host's memory, registered as the runtime does it.
+class PinnedMemory {
+public:
+  explicit PinnedMemory(const Session &session) : session(session) {}
+  ~PinnedMemory();
+  absl::Status Allocate(size_t bytes);
+  char *at(size_t offset) const { return memory + offset; }
+
+private:
+  const Session &session;
+  char *memory = nullptr;
+  bool registered = false;
+};
+
 } // namespace boa::gputest
 
 #endif // BOA_TEST_GPU_SESSION_H

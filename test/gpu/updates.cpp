@@ -15,6 +15,7 @@
 #include "test/gpu/measures.h"
 #include "test/gpu/step.h"
 #include "test/gpu/timing.h"
+#include "test/gpu/traffic.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -32,7 +33,7 @@ namespace {
 constexpr size_t kGradient = 2; // behind weights and low; the states follow
 constexpr int64_t kStep = 1;
 constexpr int kSumRounds = 9;
-constexpr int kHostRounds = 3;
+constexpr int kHostRounds = 5;
 
 const char *Verdict(bool same) { return same ? "the host's bits" : "OTHER BITS THAN THE HOST'S"; }
 
@@ -238,10 +239,37 @@ private:
     return absl::OkStatus();
   }
 
-  /// The same updates by all threads of the host: of all chunks, since a cache holds one.
+  /// The same updates by all threads of the host: of all chunks, since a cache holds one. Alone,
+  /// and beside copies both ways, with which they share the host's memory.
   absl::Status MeasureHost(int32_t index, const std::vector<std::vector<char>> &chunk,
                            double moved) {
     std::vector all(size_t(program.groups[index].chunks), chunk);
+    auto alone = TimeHost(index, all);
+    if (!alone.ok())
+      return alone.status();
+    std::printf("the same by the host: %s, %s\n", FormatMs(*alone).c_str(),
+                FormatBandwidth(moved, *alone).c_str());
+    Traffic traffic;
+    if (absl::Status status = traffic.Start(); !status.ok())
+      return status;
+    const auto begin = std::chrono::steady_clock::now();
+    const int64_t before = traffic.Copied();
+    auto beside = TimeHost(index, all);
+    const int64_t copied = traffic.Copied() - before;
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    traffic.Stop();
+    if (!beside.ok())
+      return beside.status();
+    const double together = moved / *beside + double(copied) / took.count(); // bytes a millisecond
+    std::printf("the same beside copies both ways: %s, %s; the copies %s; together %s\n",
+                FormatMs(*beside).c_str(), FormatBandwidth(moved, *beside).c_str(),
+                FormatBandwidth(double(copied), took.count()).c_str(),
+                FormatBandwidth(together, 1).c_str());
+    return absl::OkStatus();
+  }
+
+  /// Milliseconds of an update of all chunks by the host.
+  absl::StatusOr<double> TimeHost(int32_t index, std::vector<std::vector<std::vector<char>>> &all) {
     std::vector<double> milliseconds;
     for (int round = 0; round < kHostRounds; ++round) {
       const auto begin = std::chrono::steady_clock::now();
@@ -259,10 +287,7 @@ private:
       milliseconds.push_back(took.count());
     }
     std::sort(milliseconds.begin(), milliseconds.end());
-    const double median = milliseconds[kHostRounds / 2];
-    std::printf("the same by the host: %s, %s\n", FormatMs(median).c_str(),
-                FormatBandwidth(moved, median).c_str());
-    return absl::OkStatus();
+    return milliseconds[kHostRounds / 2];
   }
 
   /// Of as many chunks at once as one launch takes: of each size that the program has.

@@ -38,7 +38,7 @@ namespace {
 
 /// PTX has an instruction for each.
 bool isInstruction(Operation *op) {
-  return isa<math::AbsFOp, math::CeilOp, math::CopySignOp, math::FloorOp, math::FmaOp,
+  return isa<math::AbsFOp, math::CeilOp, math::CopySignOp, math::Exp2Op, math::FloorOp, math::FmaOp,
              math::RoundEvenOp, math::RsqrtOp, math::SqrtOp, math::TruncOp>(op);
 }
 

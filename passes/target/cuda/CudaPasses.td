@@ -177,10 +177,14 @@ def EmitCudaAttention : Pass<"cuda-emit-attention", "::mlir::func::FuncOp"> {
     `kernel.attention` becomes one `gpu.launch`, `kernel.attention_grad` three and a
     temporary of [batch, heads, time]: the sums of y * dy by row; dq; dk and dv. Tiles of
     rows in shared memory, scores in registers, nothing of time x time; sums in f32 and in
-    one order. Heads of more than 160 columns are refused.
+    one order. Of bf16 it multiplies on tensor cores, and rounds weights and gradients of
+    scores to bf16 before; of f32 by multiply-adds. Heads of more than 160 columns are
+    refused.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
-      "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+      "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+      "::mlir::nvgpu::NVGPUDialect", "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
+      "::mlir::vector::VectorDialect"];
 }
 
 def EmitCudaProducts : Pass<"cuda-emit-products", "::mlir::func::FuncOp"> {

@@ -53,8 +53,7 @@ void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code, bool tf32, b
   if (code != DeviceCode::none) {
     OpPassManager &device = pm.nest<gpu::GPUModuleOp>();
     ExpandKernelMathOptions math;
-    // A device converts bf16 in one instruction.
-    math.bfloat = emulated;
+    math.device = !emulated;
     device.addPass(createExpandKernelMath(math));
     flatten(device);
     if (!emulated) {

@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // What a program computes attention with that cuDNN does not: all of f32, and of bf16
-// what --cuda-offer-attention does not offer or the runtime does not take. After Dao,
-// FlashAttention-2 (2023), on multiply-adds of f32. Each launch is of one shape:
+// what --cuda-offer-attention does not offer or the runtime does not take. Of bf16 it is on tensor
+// cores (NarrowAttention.cpp), of f32 on multiply-adds. After Dao, FlashAttention-2 (2023). Each
+// launch is of one shape. Of f32:
 //
 //   A block of four warps owns a tile of rows, in shared memory, and streams tiles of 32
 //   other rows past it. A warp has some of the own rows, a lane one row of the stream:
@@ -29,6 +30,11 @@
 
 #include "passes/target/cuda/AttentionLaunch.h"
 #include "passes/target/cuda/CudaPasses.h"
+#include "passes/target/cuda/NarrowAttention.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <limits>
 
@@ -223,15 +229,23 @@ struct EmitCudaAttention : boa::impl::EmitCudaAttentionBase<EmitCudaAttention> {
       if (auto forward = dyn_cast<kernel::AttentionOp>(op)) {
         if (failed(check(forward, 1)))
           return signalPassFailure();
-        emitForward(builder, forward);
+        if (isNarrow(op))
+          emitNarrowForward(builder, forward);
+        else
+          emitForward(builder, forward);
         op->erase();
       } else {
         auto grad = cast<kernel::AttentionGradOp>(op);
         if (failed(check(grad, 2)))
           return signalPassFailure();
         Value delta = emitDelta(builder, grad);
-        emitQueries(builder, grad, delta);
-        emitKeys(builder, grad, delta);
+        if (isNarrow(op)) {
+          emitNarrowQueries(builder, grad, delta);
+          emitNarrowKeys(builder, grad, delta);
+        } else {
+          emitQueries(builder, grad, delta);
+          emitKeys(builder, grad, delta);
+        }
         op->erase();
       }
     }

@@ -9,8 +9,7 @@
 // is of one shape. ProductLaunch.h has the common part of both kinds:
 //
 //   bf16   Each of four warps has a quarter of the block's square. It multiplies fragments of
-//          16 x 8 x 16 by mma.sync, and loads them by ldmatrix.
-//          Source: PTX ISA, "Matrix fragments for mma.m16n8k16".
+//          16 x 8 x 16 (TensorCores.h).
 //   f32    Each of 256 threads has a grid of elements 16 apart, and uses multiply-adds.
 //
 // Sums are in f32 and in the order of k: by strips, and of a strip in that of the instruction. The
@@ -20,6 +19,7 @@
 
 #include "passes/target/cuda/CudaPasses.h"
 #include "passes/target/cuda/ProductLaunch.h"
+#include "passes/target/cuda/TensorCores.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
@@ -59,7 +59,7 @@ public:
 
   void emit() {
     const int64_t tiles = half / kTileRows * (half / kTileColumns);
-    Values sums(tiles * kPart, l.number(0));
+    Values sums(tiles * kTilePart, l.number(0));
     sums = l.stream(std::move(sums), [&](Value strip, Values &inside) { multiply(strip, inside); });
     // Of a tile a lane has two neighbours of one row, and those eight rows below.
     Value group = l.div(lane, 4), pair = l.mul(l.rem(lane, 4), 2);
@@ -70,7 +70,7 @@ public:
           for (int64_t e : {0, 1}) {
             Value column = l.add(l.add(l.column, columns), l.add(pair, j * kTileColumns + e));
             at.push_back(column);
-            of.push_back(sums[(i * (half / kTileColumns) + j) * kPart + 2 * below + e]);
+            of.push_back(sums[(i * (half / kTileColumns) + j) * kTilePart + 2 * below + e]);
           }
         Value row = l.add(l.add(l.row, rows), l.add(group, i * kTileRows + 8 * below));
         l.storeRow(row, at, of);
@@ -79,8 +79,6 @@ public:
 
 private:
   static constexpr int64_t kWarps = 4;
-  /// Of an mma, and a lane's sums of it.
-  static constexpr int64_t kTileRows = 16, kTileColumns = 8, kTileDepth = 16, kPart = 4;
 
   void multiply(Value strip, Values &sums) {
     for (int64_t deep = 0; deep < l.depth(); deep += kTileDepth) {
@@ -95,43 +93,16 @@ private:
       }
       for (size_t i = 0; i < a.size(); ++i)
         for (size_t j = 0; j < b.size(); ++j)
-          multiplyTile(a[i], b[j],
-                       MutableArrayRef<Value>(sums).slice((i * b.size() + j) * kPart, kPart));
+          multiplyTile(
+              l, a[i], b[j],
+              MutableArrayRef<Value>(sums).slice((i * b.size() + j) * kTilePart, kTilePart));
     }
   }
 
-  /// Four matrices of 8 x 8: from `side` and from `deep`, and those eight further on. Of the first
-  /// operand the second matrix is further along the side, of the other along the sum.
   Values loadMatrices(OperandStrips &operand, Value strip, Value side, int64_t deep, bool isFirst) {
-    // Each lane has the address of a row of eight elements in memory.
-    Value second = l.rem(l.div(lane, 8), 2), last = l.div(lane, 16), inMatrix = l.rem(lane, 8);
-    Value alongSide = l.mul(isFirst ? second : last, 8),
-          alongSum = l.mul(isFirst ? last : second, 8);
-    Value &along = operand.isDeep ? alongSum : alongSide;
-    along = l.add(along, inMatrix);
-    auto at = operand.find(strip, l.add(side, alongSide), l.add(alongSum, deep));
-    auto type = VectorType::get({4, 2}, l.getBF16Type());
-    Value matrices = nvgpu::LdMatrixOp::create(l, l.loc, type, operand.memory, at,
-                                               /*transpose=*/operand.isDeep, /*numTiles=*/4);
-    Values parts;
-    for (int64_t i = 0; i < 4; ++i) {
-      Value pair = l.make<vector::ExtractOp>(matrices, i);
-      Value word = l.make<vector::BitCastOp>(VectorType::get({1}, l.getI32Type()), pair);
-      parts.push_back(l.make<vector::ExtractOp>(word, 0));
-    }
-    return parts;
-  }
-
-  void multiplyTile(ValueRange a, ValueRange b, MutableArrayRef<Value> sums) {
-    SmallVector<Type> types(kPart, l.getF32Type());
-    auto type = LLVM::LLVMStructType::getLiteral(l.getContext(), types);
-    constexpr auto bf16 = NVVM::MMATypes::bf16;
-    Value result = NVVM::MmaOp::create(l, l.loc, type, a, b, sums,
-                                       ArrayRef<int64_t>{kTileRows, kTileColumns, kTileDepth},
-                                       std::nullopt, std::nullopt, std::array{bf16, bf16},
-                                       std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-    for (int64_t i = 0; i < kPart; ++i)
-      sums[i] = LLVM::ExtractValueOp::create(l, l.loc, result, i);
+    auto find = [&](Value along, Value sum) { return operand.find(strip, along, sum); };
+    return boa::loadMatrices(l, lane, {operand.memory, operand.isDeep, find}, side, l.index(deep),
+                             isFirst);
   }
 
   ProductLaunch l;

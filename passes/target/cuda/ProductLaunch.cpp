@@ -7,6 +7,7 @@
 #include "passes/target/cuda/ProductLaunch.h"
 
 #include "passes/kernels/MemoryAccess.h"
+#include "passes/target/cuda/TensorCores.h"
 
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 
@@ -48,18 +49,6 @@ ProductShape::ProductShape(OpBuilder &builder, kernel::GemmOp op)
 }
 
 Type ProductShape::getElement() const { return typeOf(a).getElementType(); }
-
-/// Whether all rows begin at whole chunks.
-static bool hasAlignedRows(Value matrix) {
-  MemRefType type = typeOf(matrix);
-  auto [strides, offset] = type.getStridesAndOffset();
-  const int64_t element = getElementBytes(type);
-  Value root = getMemoryRoot(matrix);
-  auto view = root.getDefiningOp<kernel::ViewOp>();
-  const int64_t begin = view ? static_cast<int64_t>(view.getOffset()) : 0;
-  return (view || root.getDefiningOp<memref::AllocOp>()) && strides[1] == 1 &&
-         strides[0] * element % kChunkBytes == 0 && (begin + offset * element) % kChunkBytes == 0;
-}
 
 OperandStrips::OperandStrips(ThreadBuilder &builder, gpu::LaunchOp launch, Value operand,
                              bool isDeep, int64_t side)
@@ -114,9 +103,7 @@ void OperandStrips::copyChunk(ValueRange from, ValueRange to) {
     }
     if (isRow)
       count = b.select(isRow, count ? count : b.index(chunk), b.index(0));
-    nvgpu::DeviceAsyncCopyOp::create(b, b.loc, nvgpu::DeviceAsyncTokenType::get(b.getContext()),
-                                     memory, to, operand, ValueRange{row, column},
-                                     b.getIndexAttr(chunk), count, /*bypassL1=*/b.getUnitAttr());
+    boa::copyChunk(b, operand, {row, column}, memory, to, count);
     return;
   }
   Value zero = b.make<arith::ConstantOp>(b.getZeroAttr(type.getElementType()));

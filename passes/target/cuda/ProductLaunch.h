@@ -20,8 +20,8 @@ namespace boa {
 
 /// Strips that are in shared memory at once.
 constexpr int64_t kStrips = 3;
-/// Of a strip along the sum, and of one copy to shared memory.
-constexpr int64_t kStripBytes = 64, kChunkBytes = 16;
+/// Of a strip along the sum.
+constexpr int64_t kStripBytes = 64;
 
 /// c[m, n] = the sum over k of a and b, as rank-2 memrefs.
 struct ProductShape {

@@ -1,0 +1,445 @@
+//===- NarrowAttention.cpp ------------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// After Dao, FlashAttention-2 (2023). A warp owns 16 rows and keeps their fragments in registers. A
+// block copies tiles of the stream to shared memory, one while it multiplies the other. Of the
+// products' tiles a lane has two rows, `group` and the one eight below, and of each two neighbours.
+//
+// Products are of bf16 with sums in f32. Weights and gradients of scores are rounded to bf16 before
+// they are multiplied, as cuDNN does it. Maxima and sums of a row are in f32. Weights are powers of
+// two: the scores have a factor of log2 e.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/target/cuda/NarrowAttention.h"
+
+#include "passes/target/cuda/AttentionThreads.h"
+#include "passes/target/cuda/TensorCores.h"
+
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace boa;
+
+namespace {
+
+using Values = ThreadBuilder::Values;
+/// Four registers for each kTileDepth columns.
+using Fragments = SmallVector<Values>;
+
+constexpr int64_t kSlots = 2; // tiles of an operand in shared memory
+constexpr int64_t kChunk = 8; // elements of one copy
+constexpr int64_t kOwnRows = kWarps * kTileRows;
+constexpr double kLog2e = 1.4426950408889634;
+constexpr double kNever = -std::numeric_limits<double>::infinity();
+
+/// Tiles of the stream by number: [from, to).
+struct Range {
+  Value from, to;
+  bool isMasked; // not all rows see one another
+};
+
+class NarrowAttention : public AttentionThreads {
+public:
+  /// `lastFirst`: later rows have more work, and begin earlier.
+  NarrowAttention(OpBuilder &outside, Location loc, const AttentionShape &shape, int64_t heads,
+                  std::array<Value, 2> streamed, int64_t streamRows, bool lastFirst)
+      : AttentionThreads(outside, loc, shape, kOwnRows, streamRows),
+        columns(llvm::alignTo(shape.d, kTileDepth)), streamed(streamed) {
+    gpu::LaunchOp launch = createBlocks(heads);
+    if (lastFirst)
+      first = make<arith::SubIOp>(index((llvm::divideCeil(shape.time, kOwnRows) - 1) * kOwnRows),
+                                  first);
+    // Rows are an odd number of chunks apart: eight rows' chunks are in different banks.
+    for (Value &memory : tiles)
+      memory = addWorkgroupMemory(launch, {kSlots * streamRows, columns + kChunk}, getBF16Type());
+    group = div(lane, 4);
+    pair = mul(rem(lane, 4), 2);
+  }
+
+  /// Of the rows with `below`, 0 or 1, the lane's one.
+  Value ownTime(int64_t below) {
+    return add(add(first, addTimes(group, warp, kTileRows)), below * (kTileRows / 2));
+  }
+  /// Of a tile of the stream that begins at `row`: the lane's row of a sum.
+  Value streamTime(Value row, int64_t sum) {
+    return add(add(row, pair), sum / kTilePart * kTileColumns + sum % 2);
+  }
+  static int64_t below(int64_t sum) { return sum % kTilePart / 2; }
+  int64_t scores() const { return streamRows / kTileColumns * kTilePart; }
+  int64_t results() const { return columns / kTileColumns * kTilePart; }
+
+  Fragments loadOwn(Value memory, Value ofHead) {
+    Fragments parts;
+    for (int64_t deep = 0; deep < columns; deep += kTileDepth) {
+      Values &part = parts.emplace_back();
+      for (int64_t right : {0, 1})
+        for (int64_t isBelow : {0, 1}) {
+          const int64_t begin = deep + right * kChunk;
+          Values two;
+          for (int64_t e : {0, 1}) {
+            Value column = add(pair, begin + e);
+            const bool fits = begin + kChunk <= shape.d;
+            Value inHead = fits ? column : least(column, shape.d - 1);
+            Value value = load(
+                memory, {batch, inSequence(ownTime(isBelow)), addTimes(inHead, ofHead, shape.d)});
+            Value none = make<arith::ConstantOp>(getZeroAttr(getBF16Type()));
+            two.push_back(fits ? value : select(isLess(column, shape.d), value, none));
+          }
+          part.push_back(packPair(*this, two[0], two[1]));
+        }
+    }
+    return parts;
+  }
+
+  /// Streams tiles of both operands. `body` gets a tile's first row in the sequence and in shared
+  /// memory, and changes what is carried.
+  Values stream(Value ofHead, ArrayRef<Range> ranges, Values carried,
+                function_ref<void(Value row, Value slot, bool isMasked, Values &)> body) {
+    Value last = make<arith::SubIOp>(ranges.back().to, index(1));
+    // Past the last one that is the last one again, which nobody reads.
+    auto begin = [&](Value number) {
+      Value row = mul(make<arith::MinUIOp>(number, last), streamRows);
+      for (int64_t i : {0, 1})
+        copyTile(i, row, slotOf(number), ofHead);
+      return nvgpu::DeviceAsyncCreateGroupOp::create(
+                 *this, loc, nvgpu::DeviceAsyncTokenType::get(getContext()), ValueRange())
+          .getAsyncToken();
+    };
+    barrier(); // who still reads the tiles before
+    Value copied = begin(ranges.front().from);
+    auto wait = [&] { nvgpu::DeviceAsyncWaitOp::create(*this, loc, copied, getI32IntegerAttr(0)); };
+    for (const Range &range : ranges)
+      carried =
+          loop(range.from, range.to, 1, std::move(carried), [&](Value number, Values &inside) {
+            wait();
+            barrier();
+            begin(add(number, 1));
+            body(mul(number, streamRows), slotOf(number), range.isMasked, inside);
+          });
+    wait();
+    return carried;
+  }
+
+  /// Tiles with keys that own queries see.
+  SmallVector<Range> keyTiles() {
+    if (hidesEarlierKeys())
+      return {{div(firstOfKeys(), streamRows), tilesTo(endOfKeys()), true}};
+    if (!shape.causal)
+      return allTiles();
+    Value middle = div(add(first, 1), streamRows);
+    return {{index(0), middle, false}, {middle, tilesTo(endOfKeys()), true}};
+  }
+  /// Tiles with queries that see own keys.
+  SmallVector<Range> queryTiles() {
+    if (hidesEarlierKeys())
+      return {{div(firstOfQueries(), streamRows), tilesTo(endOfQueries()), true}};
+    if (!shape.causal)
+      return allTiles();
+    const int64_t whole = shape.time / streamRows, all = llvm::divideCeil(shape.time, streamRows);
+    Value from = div(first, streamRows);
+    Value middle = least(add(from, kOwnRows / streamRows), all);
+    SmallVector<Range> ranges{{from, middle, true}, {middle, index(whole), false}};
+    if (whole < all)
+      ranges.push_back({make<arith::MaxUIOp>(middle, index(whole)), index(all), true});
+    return ranges;
+  }
+
+  /// Own rows by those of a tile: the sums of products of their columns.
+  Values multiply(const Fragments &own, int64_t operand, Value slot) {
+    Values sums(scores(), number(0));
+    auto find = [](Value side, Value deep) { return std::array{side, deep}; };
+    for (int64_t side = 0; side < streamRows; side += 2 * kTileColumns)
+      for (auto [i, part] : llvm::enumerate(own)) {
+        Values both = loadMatrices(*this, lane, {tiles[operand], /*isDeep=*/false, find},
+                                   add(slot, side), index(int64_t(i) * kTileDepth), false);
+        for (int64_t half : {0, 1})
+          multiplyTile(*this, part, ArrayRef(both).slice(2 * half, 2),
+                       MutableArrayRef<Value>(sums).slice((side / kTileColumns + half) * kTilePart,
+                                                          kTilePart));
+      }
+    return sums;
+  }
+  /// Adds to own rows those of a tile, weighted.
+  void addWeighted(ArrayRef<Value> weights, int64_t operand, Value slot,
+                   MutableArrayRef<Value> sums) {
+    auto find = [](Value side, Value deep) { return std::array{deep, side}; };
+    for (int64_t deep = 0; deep < streamRows; deep += kTileDepth) {
+      Values part;
+      for (int64_t i = 0; i < 2 * kTilePart; i += 2) {
+        const Value *two = &weights[deep / kTileColumns * kTilePart + i];
+        part.push_back(packPair(*this, two[0], two[1]));
+      }
+      for (int64_t side = 0; side < columns; side += 2 * kTileColumns) {
+        Values both = loadMatrices(*this, lane, {tiles[operand], /*isDeep=*/true, find},
+                                   index(side), add(slot, deep), false);
+        for (int64_t half : {0, 1})
+          multiplyTile(*this, part, ArrayRef(both).slice(2 * half, 2),
+                       sums.slice((side / kTileColumns + half) * kTilePart, kTilePart));
+      }
+    }
+  }
+
+  /// Sums of own rows to their head of `memory`, times a factor of each row.
+  void storeRows(ArrayRef<Value> sums, std::array<Value, 2> factors, Value memory) {
+    for (int64_t isBelow : {0, 1}) {
+      Value time = ownTime(isBelow);
+      when(isLess(time, shape.time), [&] {
+        for (int64_t i = 0; i < results(); ++i) {
+          const int64_t begin = i / kTilePart * kTileColumns;
+          if (below(i) != isBelow || begin >= shape.d)
+            continue;
+          Value column = add(pair, begin + i % 2);
+          storeIf(begin + kTileColumns <= shape.d ? Value() : isLess(column, shape.d),
+                  mulf(sums[i], factors[isBelow]), memory,
+                  {batch, time, addTimes(column, head, shape.d)});
+        }
+      });
+    }
+  }
+
+  Value exp2(Value x) { return make<math::Exp2Op>(x); }
+  Value max(Value x, Value y) { return make<arith::MaximumFOp>(x, y); }
+  Value isNever(Value score) {
+    return make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, score, number(kNever));
+  }
+  /// Of the four lanes that have parts of a row.
+  Value reduceSum(Value value) {
+    return combineLanes(value, 1, 4, [&](Value x, Value y) { return addf(x, y); });
+  }
+  Value reduceMax(Value value) {
+    return combineLanes(value, 1, 4, [&](Value x, Value y) { return max(x, y); });
+  }
+  /// Of the lane's two own rows.
+  std::array<Value, 2> ownStarts() { return {startOf(ownTime(0)), startOf(ownTime(1))}; }
+  std::array<Value, 2> loadOwnNumbers(Value memory) {
+    auto one = [&](int64_t isBelow) {
+      return load(memory, {batch, head, inSequence(ownTime(isBelow))});
+    };
+    return {one(0), one(1)};
+  }
+  std::array<Value, 2> twice(double factor) { return {number(factor), number(factor)}; }
+  double scale() const { return shape.scale(); }
+
+private:
+  Value slotOf(Value number) { return mul(rem(number, kSlots), streamRows); }
+  Value tilesTo(Value end) { return div(add(end, streamRows - 1), streamRows); }
+  SmallVector<Range> allTiles() {
+    const int64_t whole = shape.time / streamRows;
+    SmallVector<Range> ranges{{index(0), index(whole), false}};
+    if (shape.time % streamRows != 0)
+      ranges.push_back({index(whole), index(whole + 1), true});
+    return ranges;
+  }
+
+  /// Begins to copy the rows from `from` on. Behind the sequence and behind a head are zeros.
+  void copyTile(int64_t which, Value from, Value slot, Value ofHead) {
+    Value operand = streamed[which];
+    const int64_t perRow = columns / kChunk, chunks = streamRows * perRow;
+    const bool isAligned = shape.d % kChunk == 0 && hasAlignedRows(operand);
+    for (int64_t i = 0; i * kThreads < chunks; ++i) {
+      Value number = add(thread, i * kThreads);
+      when(chunks % kThreads == 0 ? Value() : isLess(number, chunks), [&] {
+        Value row = div(number, perRow), column = mul(rem(number, perRow), kChunk);
+        Value time = add(from, row), isRow = isLess(time, shape.time);
+        std::array<Value, 2> to{add(slot, row), column};
+        auto elementAt = [&](Value column) {
+          return Values{batch, inSequence(time), addTimes(column, ofHead, shape.d)};
+        };
+        if (isAligned) {
+          Value is = shape.d == columns ? isRow : both(isRow, isLess(column, shape.d));
+          Value inHead = shape.d == columns ? column : least(column, shape.d - kChunk);
+          Value count = shape.d == columns && shape.time % streamRows == 0
+                            ? Value()
+                            : select(is, index(kChunk), index(0));
+          copyChunk(*this, operand, elementAt(inHead), tiles[which], to, count);
+          return;
+        }
+        Value none = make<arith::ConstantOp>(getZeroAttr(getBF16Type()));
+        for (int64_t e = 0; e < kChunk; ++e) {
+          Value at = add(column, e);
+          Value value = load(operand, elementAt(least(at, shape.d - 1)));
+          Value is = both(isRow, isLess(at, shape.d));
+          store(select(is, value, none), tiles[which], {to[0], at});
+        }
+      });
+    }
+  }
+
+  const int64_t columns; // of a tile: whole fragments, the last ones zeros
+  const std::array<Value, 2> streamed;
+  Value tiles[2];
+  Value group, pair;
+};
+
+/// Longer tiles where they leave registers, and where there is shared memory for them.
+int64_t chooseStreamRows(const AttentionShape &shape, bool isKeys) {
+  const int64_t columns = llvm::alignTo(shape.d, kTileDepth);
+  const int64_t rows = columns <= 64 ? 64 : 32;
+  return isKeys ? rows / 2 : rows;
+}
+
+} // namespace
+
+bool boa::isNarrow(Operation *attention) {
+  auto areNarrow = [](ValueRange memrefs) {
+    return llvm::all_of(memrefs, [](Value memref) {
+      return cast<MemRefType>(memref.getType()).getElementType().isBF16();
+    });
+  };
+  if (auto forward = dyn_cast<kernel::AttentionOp>(attention))
+    return areNarrow({forward.getQ(), forward.getK(), forward.getV()});
+  auto grad = cast<kernel::AttentionGradOp>(attention);
+  return areNarrow({grad.getQ(), grad.getK(), grad.getV(), grad.getDy()});
+}
+
+void boa::emitNarrowForward(OpBuilder &builder, kernel::AttentionOp op) {
+  const AttentionShape shape(op);
+  NarrowAttention l(builder, op.getLoc(), shape, shape.heads, {op.getK(), op.getV()},
+                    chooseStreamRows(shape, /*isKeys=*/false), shape.causal);
+  const Fragments q = l.loadOwn(op.getQ(), l.head);
+  const auto starts = l.ownStarts();
+  Value factor = l.number(l.scale() * kLog2e);
+  // Of the lane's two rows the maxima and the lane's sums, then y.
+  Values carried(2, l.number(kNever));
+  carried.append(2 + l.results(), l.number(0));
+  auto addKeys = [&](Value row, Value slot, bool isMasked, Values &state) {
+    Values scores = l.multiply(q, 0, slot);
+    std::array<Value, 2> most{state[0], state[1]}, base, fade;
+    for (int64_t i = 0; i < l.scores(); ++i) {
+      const int64_t below = l.below(i);
+      if (isMasked) {
+        Value key = l.streamTime(row, i);
+        Value is = l.sees(l.ownTime(below), key, key, starts[below], l.startOf(key));
+        scores[i] = l.select(is, scores[i], l.number(kNever));
+      }
+    }
+    for (int64_t below : {0, 1}) {
+      Value largest;
+      for (int64_t i = 0; i < l.scores(); ++i)
+        if (l.below(i) == below)
+          largest = largest ? l.max(largest, scores[i]) : scores[i];
+      most[below] = l.max(state[below], l.reduceMax(largest));
+      base[below] = l.mulf(most[below], factor);
+      // Before its window or its document a row has no maximum.
+      if (l.hidesEarlierKeys())
+        base[below] = l.select(l.isNever(most[below]), l.number(0), base[below]);
+      base[below] = l.make<arith::NegFOp>(base[below]);
+      fade[below] = l.exp2(l.fma(state[below], factor, base[below]));
+      state[below] = most[below];
+      state[2 + below] = l.mulf(state[2 + below], fade[below]);
+    }
+    for (int64_t i = 0; i < l.scores(); ++i) {
+      const int64_t below = l.below(i);
+      scores[i] = l.exp2(l.fma(scores[i], factor, base[below]));
+      state[2 + below] = l.addf(state[2 + below], scores[i]);
+    }
+    for (int64_t i = 0; i < l.results(); ++i)
+      state[4 + i] = l.mulf(state[4 + i], fade[l.below(i)]);
+    l.addWeighted(scores, 1, slot, MutableArrayRef<Value>(state).drop_front(4));
+  };
+  Value kvHead = l.div(l.head, shape.group());
+  const auto ranges = l.keyTiles();
+  Values results = l.stream(kvHead, ranges, carried, addKeys);
+  std::array<Value, 2> factors;
+  for (int64_t below : {0, 1}) {
+    Value total = l.reduceSum(results[2 + below]), time = l.ownTime(below);
+    factors[below] = l.make<arith::DivFOp>(l.number(1), total);
+    Value lse = l.fma(results[below], l.number(l.scale()), l.make<math::LogOp>(total));
+    Value is = l.both(l.isZero(l.rem(l.lane, 4)), l.isLess(time, shape.time));
+    l.storeIf(is, lse, op.getLse(), {l.batch, l.head, time});
+  }
+  l.storeRows(ArrayRef(results).drop_front(4), factors, op.getY());
+}
+
+/// Of scores and of products with dy: probabilities, and gradients of scores without their scale.
+/// `lse`, times -log2 e, and `delta` by the number of a sum.
+static void computeGradients(NarrowAttention &l, Values &scores, Values &products,
+                             function_ref<Value(int64_t)> lse, function_ref<Value(int64_t)> delta,
+                             function_ref<Value(int64_t)> is) {
+  Value factor = l.number(l.scale() * kLog2e);
+  for (int64_t i = 0; i < l.scores(); ++i) {
+    scores[i] = l.exp2(l.fma(scores[i], factor, lse(i)));
+    if (Value seen = is(i))
+      scores[i] = l.select(seen, scores[i], l.number(0));
+    products[i] = l.mulf(scores[i], l.subf(products[i], delta(i)));
+  }
+}
+
+void boa::emitNarrowQueries(OpBuilder &builder, kernel::AttentionGradOp op, Value delta) {
+  const AttentionShape shape(op);
+  NarrowAttention l(builder, op.getLoc(), shape, shape.heads, {op.getK(), op.getV()},
+                    chooseStreamRows(shape, /*isKeys=*/false), shape.causal);
+  const Fragments q = l.loadOwn(op.getQ(), l.head), dy = l.loadOwn(op.getDy(), l.head);
+  std::array<Value, 2> lse = l.loadOwnNumbers(op.getLse()), deltas = l.loadOwnNumbers(delta);
+  for (Value &one : lse)
+    one = l.mulf(one, l.number(-kLog2e));
+  const auto starts = l.ownStarts();
+  auto addKeys = [&](Value row, Value slot, bool isMasked, Values &sums) {
+    Values scores = l.multiply(q, 0, slot), products = l.multiply(dy, 1, slot);
+    auto is = [&](int64_t i) {
+      Value key = l.streamTime(row, i);
+      const int64_t below = l.below(i);
+      return isMasked ? l.sees(l.ownTime(below), key, key, starts[below], l.startOf(key)) : Value();
+    };
+    computeGradients(
+        l, scores, products, [&](int64_t i) { return lse[l.below(i)]; },
+        [&](int64_t i) { return deltas[l.below(i)]; }, is);
+    l.addWeighted(products, 0, slot, sums);
+  };
+  Value kvHead = l.div(l.head, shape.group());
+  const auto ranges = l.keyTiles();
+  Values dq = l.stream(kvHead, ranges, Values(l.results(), l.number(0)), addKeys);
+  l.storeRows(dq, l.twice(l.scale()), op.getDq());
+}
+
+void boa::emitNarrowKeys(OpBuilder &builder, kernel::AttentionGradOp op, Value delta) {
+  const AttentionShape shape(op);
+  NarrowAttention l(builder, op.getLoc(), shape, shape.kvHeads, {op.getQ(), op.getDy()},
+                    chooseStreamRows(shape, /*isKeys=*/true), /*lastFirst=*/false);
+  const Fragments k = l.loadOwn(op.getK(), l.head), v = l.loadOwn(op.getV(), l.head);
+  const auto starts = l.ownStarts();
+  const auto ranges = l.queryTiles();
+  auto addQueries = [&](Value head, Value row, Value slot, bool isMasked, Values &sums) {
+    // Of two neighbours, which four tiles' rows below one another share.
+    Values lse, deltas;
+    for (int64_t i = 0; i < l.scores(); ++i) {
+      if (l.below(i) == 1) {
+        lse.push_back(lse[i - 2]);
+        deltas.push_back(deltas[i - 2]);
+        continue;
+      }
+      Values at{l.batch, head, l.inSequence(l.streamTime(row, i))};
+      lse.push_back(l.mulf(l.load(op.getLse(), at), l.number(-kLog2e)));
+      deltas.push_back(l.load(delta, at));
+    }
+    Values scores = l.multiply(k, 0, slot), products = l.multiply(v, 1, slot);
+    auto is = [&](int64_t i) {
+      Value query = l.streamTime(row, i);
+      const int64_t below = l.below(i);
+      return isMasked ? l.sees(query, l.ownTime(below), query, l.startOf(query), starts[below])
+                      : Value();
+    };
+    computeGradients(
+        l, scores, products, [&](int64_t i) { return lse[i]; },
+        [&](int64_t i) { return deltas[i]; }, is);
+    auto all = MutableArrayRef<Value>(sums);
+    l.addWeighted(products, 0, slot, all.take_front(l.results()));
+    l.addWeighted(scores, 1, slot, all.drop_front(l.results()));
+  };
+  auto addHead = [&](Value number, Values &sums) {
+    Value head = l.addTimes(number, l.head, shape.group());
+    sums = l.stream(head, ranges, sums, [&](Value row, Value slot, bool isMasked, Values &inside) {
+      addQueries(head, row, slot, isMasked, inside);
+    });
+  };
+  Values sums =
+      l.loop(l.index(0), l.index(shape.group()), 1, Values(2 * l.results(), l.number(0)), addHead);
+  l.storeRows(ArrayRef(sums).take_front(l.results()), l.twice(l.scale()), op.getDk());
+  l.storeRows(ArrayRef(sums).drop_front(l.results()), l.twice(1), op.getDv());
+}
