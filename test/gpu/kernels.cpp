@@ -265,8 +265,7 @@ bool RunCase(const Case &c, const json &packed, const std::string &directory, Ru
         for (size_t i = 0; got.ok() && i < want.size(); ++i) {
           const Difference difference =
               compareWithDouble(c, element, what[1] == 'g', (*got)[i], want[i],
-                                {absl::StartsWith(runner.attention(), kByLibrary),
-                                 /*products=*/true});
+                                {/*attention=*/true, /*products=*/true});
           report.Line(element, " ", c.name, what, how, ",result_", i, " ", difference.found, " ",
                       difference.allowed);
         }

@@ -38,7 +38,7 @@ const std::vector<Case> &cases();
 
 /// The parts of a case that a library computes. It may round them once more to bf16.
 struct ByLibrary {
-  /// The weights of attention, before they multiply values.
+  /// The weights of attention, before they multiply values: own kernels of a GPU do, too.
   bool attention = false;
   /// A product before its bias is added: cuBLASLt does where rows are no multiple of 16 bytes.
   /// The product may be some times the sum. An H100's errors are this arithmetic's, to the digit.

@@ -5,14 +5,14 @@
 // CHECK-LABEL: func.func @forward
 // CHECK: gpu.launch blocks({{.*}}) in ({{.*}} = %c2, {{.*}} = %c4, {{.*}} = %c2) threads({{.*}}) in ({{.*}} = %c128, {{.*}} = %c1, {{.*}} = %c1)
 // CHECK-SAME: workgroup({{.*}} : memref<32x33xf32, #gpu.address_space<workgroup>>, {{.*}} : memref<32x33xf32, #gpu.address_space<workgroup>>, {{.*}} : memref<32x33xf32, #gpu.address_space<workgroup>>)
-// CHECK: memref.load {{.*}} : memref<2x50x128xbf16>
+// CHECK: memref.load {{.*}} : memref<2x50x128xf32>
 // Heads 0 and 1 read the first head of k, and so on.
 // CHECK: arith.divui %{{.*}}, %c2
 // CHECK: arith.minui
 // CHECK: scf.for
 // CHECK: gpu.barrier
-// CHECK: memref.load {{.*}} : memref<2x50x64xbf16, strided<[6400, 128, 1]>>
-// CHECK: memref.load {{.*}} : memref<2x50x64xbf16, strided<[6400, 128, 1], offset: 64>>
+// CHECK: memref.load {{.*}} : memref<2x50x64xf32, strided<[6400, 128, 1]>>
+// CHECK: memref.load {{.*}} : memref<2x50x64xf32, strided<[6400, 128, 1], offset: 64>>
 // CHECK: gpu.barrier
 // A dot product is a lane's; its maximum is everybody's.
 // CHECK: math.fma
@@ -23,19 +23,18 @@
 // CHECK: math.fma
 // CHECK: math.log
 // CHECK: memref.store {{.*}} : memref<2x4x50xf32>
-// CHECK: arith.truncf
-// CHECK: memref.store {{.*}} : memref<2x50x128xbf16>
+// CHECK: memref.store {{.*}} : memref<2x50x128xf32>
 // CHECK-NOT: kernel.attention
 func.func @forward(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
-  %q = kernel.view %buffers + 0 : memref<2x50x128xbf16>
-  %kv = kernel.view %buffers + 65536 : memref<2x50x128xbf16>
-  %k = memref.subview %kv[0, 0, 0] [2, 50, 64] [1, 1, 1] : memref<2x50x128xbf16> to memref<2x50x64xbf16, strided<[6400, 128, 1]>>
-  %v = memref.subview %kv[0, 0, 64] [2, 50, 64] [1, 1, 1] : memref<2x50x128xbf16> to memref<2x50x64xbf16, strided<[6400, 128, 1], offset: 64>>
-  %y = kernel.view %workspace + 0 : memref<2x50x128xbf16>
+  %q = kernel.view %buffers + 0 : memref<2x50x128xf32>
+  %kv = kernel.view %buffers + 65536 : memref<2x50x128xf32>
+  %k = memref.subview %kv[0, 0, 0] [2, 50, 64] [1, 1, 1] : memref<2x50x128xf32> to memref<2x50x64xf32, strided<[6400, 128, 1]>>
+  %v = memref.subview %kv[0, 0, 64] [2, 50, 64] [1, 1, 1] : memref<2x50x128xf32> to memref<2x50x64xf32, strided<[6400, 128, 1], offset: 64>>
+  %y = kernel.view %workspace + 0 : memref<2x50x128xf32>
   %lse = kernel.view %workspace + 65536 : memref<2x4x50xf32>
   kernel.attention %q, %k, %v into %y, %lse {causal, heads = 4 : i64, kv_heads = 2 : i64}
-      : (memref<2x50x128xbf16>, memref<2x50x64xbf16, strided<[6400, 128, 1]>>, memref<2x50x64xbf16, strided<[6400, 128, 1], offset: 64>>,
-         memref<2x50x128xbf16>, memref<2x4x50xf32>) -> ()
+      : (memref<2x50x128xf32>, memref<2x50x64xf32, strided<[6400, 128, 1]>>, memref<2x50x64xf32, strided<[6400, 128, 1], offset: 64>>,
+         memref<2x50x128xf32>, memref<2x4x50xf32>) -> ()
   return
 }
 

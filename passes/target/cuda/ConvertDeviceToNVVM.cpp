@@ -42,6 +42,20 @@ bool isInstruction(Operation *op) {
              math::RoundEvenOp, math::RsqrtOp, math::SqrtOp, math::TruncOp>(op);
 }
 
+/// One instruction, since results below the normal numbers are zero.
+struct PowerOfTwoToPTX : OpConversionPattern<math::Exp2Op> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(math::Exp2Op op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!op.getType().isF32())
+      return failure();
+    rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
+        op, op.getType(), rewriter.getStringAttr("llvm.nvvm.ex2.approx.ftz.f32"),
+        ValueRange(adaptor.getOperand()));
+    return success();
+  }
+};
+
 struct CudaConvertDeviceToNVVM : boa::impl::CudaConvertDeviceToNVVMBase<CudaConvertDeviceToNVVM> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
@@ -69,6 +83,7 @@ struct CudaConvertDeviceToNVVM : boa::impl::CudaConvertDeviceToNVVMBase<CudaConv
     // Before the library's.
     populateMathToLLVMConversionPatterns(converter, patterns, /*approximateLog1p=*/true,
                                          /*benefit=*/2);
+    patterns.add<PowerOfTwoToPTX>(converter, context, /*benefit=*/3);
     populateGpuToNVVMConversionPatterns(converter, patterns);
     populateNVGPUToNVVMConversionPatterns(converter, patterns);
 

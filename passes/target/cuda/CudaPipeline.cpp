@@ -29,10 +29,13 @@ void boa::registerCudaDialects(DialectRegistry &registry) {
 }
 
 /// Slices to address arithmetic, loops to blocks.
-static void flatten(OpPassManager &pm) {
+static void flatten(OpPassManager &pm, bool isPtx = false) {
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
-  pm.addPass(arith::createArithExpandOpsPass()); // divisions that round up
+  // Of the host divisions that round up. Of a device it would expand maxima, which are one
+  // instruction.
+  if (!isPtx)
+    pm.addPass(arith::createArithExpandOpsPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());
@@ -55,7 +58,7 @@ void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code, bool tf32, b
     ExpandKernelMathOptions math;
     math.device = !emulated;
     device.addPass(createExpandKernelMath(math));
-    flatten(device);
+    flatten(device, /*isPtx=*/!emulated);
     if (!emulated) {
       device.addPass(createCudaConvertDeviceToNVVM());
       device.addPass(createCanonicalizerPass());

@@ -48,8 +48,8 @@ class NarrowAttention : public AttentionThreads {
 public:
   /// `lastFirst`: later rows have more work, and begin earlier.
   NarrowAttention(OpBuilder &outside, Location loc, const AttentionShape &shape, int64_t heads,
-                  std::array<Value, 2> streamed, int64_t streamRows, bool lastFirst)
-      : AttentionThreads(outside, loc, shape, kOwnRows, streamRows),
+                  std::array<Value, 2> streamed, bool lastFirst)
+      : AttentionThreads(outside, loc, shape, kOwnRows, kStreamRows),
         columns(llvm::alignTo(shape.d, kTileDepth)), streamed(streamed) {
     gpu::LaunchOp launch = createBlocks(heads);
     if (lastFirst)
@@ -65,6 +65,9 @@ public:
   /// Of the rows with `below`, 0 or 1, the lane's one.
   Value ownTime(int64_t below) {
     return add(add(first, addTimes(group, warp, kTileRows)), below * (kTileRows / 2));
+  }
+  Value ownInSequence(int64_t below) {
+    return shape.time % kOwnRows == 0 ? ownTime(below) : inSequence(ownTime(below));
   }
   /// Of a tile of the stream that begins at `row`: the lane's row of a sum.
   Value streamTime(Value row, int64_t sum) {
@@ -86,8 +89,8 @@ public:
             Value column = add(pair, begin + e);
             const bool fits = begin + kChunk <= shape.d;
             Value inHead = fits ? column : least(column, shape.d - 1);
-            Value value = load(
-                memory, {batch, inSequence(ownTime(isBelow)), addTimes(inHead, ofHead, shape.d)});
+            Value value =
+                load(memory, {batch, ownInSequence(isBelow), addTimes(inHead, ofHead, shape.d)});
             Value none = make<arith::ConstantOp>(getZeroAttr(getBF16Type()));
             two.push_back(fits ? value : select(isLess(column, shape.d), value, none));
           }
@@ -154,8 +157,9 @@ public:
   Values multiply(const Fragments &own, int64_t operand, Value slot) {
     Values sums(scores(), number(0));
     auto find = [](Value side, Value deep) { return std::array{side, deep}; };
-    for (int64_t side = 0; side < streamRows; side += 2 * kTileColumns)
-      for (auto [i, part] : llvm::enumerate(own)) {
+    // Sums of one part of the columns do not wait for one another.
+    for (auto [i, part] : llvm::enumerate(own))
+      for (int64_t side = 0; side < streamRows; side += 2 * kTileColumns) {
         Values both = loadMatrices(*this, lane, {tiles[operand], /*isDeep=*/false, find},
                                    add(slot, side), index(int64_t(i) * kTileDepth), false);
         for (int64_t half : {0, 1})
@@ -218,9 +222,7 @@ public:
   /// Of the lane's two own rows.
   std::array<Value, 2> ownStarts() { return {startOf(ownTime(0)), startOf(ownTime(1))}; }
   std::array<Value, 2> loadOwnNumbers(Value memory) {
-    auto one = [&](int64_t isBelow) {
-      return load(memory, {batch, head, inSequence(ownTime(isBelow))});
-    };
+    auto one = [&](int64_t isBelow) { return load(memory, {batch, head, ownInSequence(isBelow)}); };
     return {one(0), one(1)};
   }
   std::array<Value, 2> twice(double factor) { return {number(factor), number(factor)}; }
@@ -239,35 +241,36 @@ private:
 
   /// Begins to copy the rows from `from` on. Behind the sequence and behind a head are zeros.
   void copyTile(int64_t which, Value from, Value slot, Value ofHead) {
-    Value operand = streamed[which];
-    const int64_t perRow = columns / kChunk, chunks = streamRows * perRow;
-    const bool isAligned = shape.d % kChunk == 0 && hasAlignedRows(operand);
-    for (int64_t i = 0; i * kThreads < chunks; ++i) {
-      Value number = add(thread, i * kThreads);
-      when(chunks % kThreads == 0 ? Value() : isLess(number, chunks), [&] {
-        Value row = div(number, perRow), column = mul(rem(number, perRow), kChunk);
-        Value time = add(from, row), isRow = isLess(time, shape.time);
-        std::array<Value, 2> to{add(slot, row), column};
-        auto elementAt = [&](Value column) {
-          return Values{batch, inSequence(time), addTimes(column, ofHead, shape.d)};
-        };
-        if (isAligned) {
-          Value is = shape.d == columns ? isRow : both(isRow, isLess(column, shape.d));
-          Value inHead = shape.d == columns ? column : least(column, shape.d - kChunk);
-          Value count = shape.d == columns && shape.time % streamRows == 0
-                            ? Value()
-                            : select(is, index(kChunk), index(0));
-          copyChunk(*this, operand, elementAt(inHead), tiles[which], to, count);
-          return;
-        }
-        Value none = make<arith::ConstantOp>(getZeroAttr(getBF16Type()));
-        for (int64_t e = 0; e < kChunk; ++e) {
-          Value at = add(column, e);
-          Value value = load(operand, elementAt(least(at, shape.d - 1)));
-          Value is = both(isRow, isLess(at, shape.d));
-          store(select(is, value, none), tiles[which], {to[0], at});
-        }
+    // A thread's chunks are evenly apart, so that one address serves all.
+    const int64_t perRow = columns / kChunk, lanes = perRow & -perRow, rows = kThreads / lanes;
+    for (int64_t below = 0; below < streamRows; below += rows) {
+      Value row = add(div(thread, lanes), below);
+      when(streamRows % rows == 0 ? Value() : isLess(row, streamRows), [&] {
+        for (int64_t right = 0; right < perRow; right += lanes)
+          copyChunkOf(which, add(from, row), add(slot, row),
+                      mul(add(rem(thread, lanes), right), kChunk), ofHead);
       });
+    }
+  }
+  void copyChunkOf(int64_t which, Value time, Value row, Value column, Value ofHead) {
+    Value operand = streamed[which];
+    const bool rowsFit = shape.time % streamRows == 0, columnsFit = shape.d == columns;
+    Value isRow = isLess(time, shape.time);
+    auto elementAt = [&](Value column) {
+      return Values{batch, rowsFit ? time : inSequence(time), addTimes(column, ofHead, shape.d)};
+    };
+    if (shape.d % kChunk == 0 && hasAlignedRows(operand)) {
+      Value is = columnsFit ? isRow : both(isRow, isLess(column, shape.d));
+      Value inHead = columnsFit ? column : least(column, shape.d - kChunk);
+      Value count = rowsFit && columnsFit ? Value() : select(is, index(kChunk), index(0));
+      copyChunk(*this, operand, elementAt(inHead), tiles[which], {row, column}, count);
+      return;
+    }
+    Value none = make<arith::ConstantOp>(getZeroAttr(getBF16Type()));
+    for (int64_t e = 0; e < kChunk; ++e) {
+      Value at = add(column, e);
+      Value value = load(operand, elementAt(least(at, shape.d - 1)));
+      store(select(both(isRow, isLess(at, shape.d)), value, none), tiles[which], {row, at});
     }
   }
 
@@ -276,13 +279,6 @@ private:
   Value tiles[2];
   Value group, pair;
 };
-
-/// Longer tiles where they leave registers, and where there is shared memory for them.
-int64_t chooseStreamRows(const AttentionShape &shape, bool isKeys) {
-  const int64_t columns = llvm::alignTo(shape.d, kTileDepth);
-  const int64_t rows = columns <= 64 ? 64 : 32;
-  return isKeys ? rows / 2 : rows;
-}
 
 } // namespace
 
@@ -300,8 +296,7 @@ bool boa::isNarrow(Operation *attention) {
 
 void boa::emitNarrowForward(OpBuilder &builder, kernel::AttentionOp op) {
   const AttentionShape shape(op);
-  NarrowAttention l(builder, op.getLoc(), shape, shape.heads, {op.getK(), op.getV()},
-                    chooseStreamRows(shape, /*isKeys=*/false), shape.causal);
+  NarrowAttention l(builder, op.getLoc(), shape, shape.heads, {op.getK(), op.getV()}, shape.causal);
   const Fragments q = l.loadOwn(op.getQ(), l.head);
   const auto starts = l.ownStarts();
   Value factor = l.number(l.scale() * kLog2e);
@@ -357,40 +352,48 @@ void boa::emitNarrowForward(OpBuilder &builder, kernel::AttentionOp op) {
   l.storeRows(ArrayRef(results).drop_front(4), factors, op.getY());
 }
 
-/// Of scores and of products with dy: probabilities, and gradients of scores without their scale.
-/// `lse`, times -log2 e, and `delta` by the number of a sum.
-static void computeGradients(NarrowAttention &l, Values &scores, Values &products,
-                             function_ref<Value(int64_t)> lse, function_ref<Value(int64_t)> delta,
-                             function_ref<Value(int64_t)> is) {
+/// The weights of scores. `lse` is times -log2 e; `is`: whether rows see one another, or null.
+/// All by the number of a sum.
+static Values computeWeights(NarrowAttention &l, ArrayRef<Value> scores,
+                             function_ref<Value(int64_t)> lse, function_ref<Value(int64_t)> is) {
   Value factor = l.number(l.scale() * kLog2e);
+  Values weights;
   for (int64_t i = 0; i < l.scores(); ++i) {
-    scores[i] = l.exp2(l.fma(scores[i], factor, lse(i)));
+    weights.push_back(l.exp2(l.fma(scores[i], factor, lse(i))));
     if (Value seen = is(i))
-      scores[i] = l.select(seen, scores[i], l.number(0));
-    products[i] = l.mulf(scores[i], l.subf(products[i], delta(i)));
+      weights.back() = l.select(seen, weights.back(), l.number(0));
   }
+  return weights;
+}
+
+/// Gradients of scores, without their scale, of weights and of products with dy.
+static Values differentiate(NarrowAttention &l, ArrayRef<Value> weights, ArrayRef<Value> products,
+                            function_ref<Value(int64_t)> delta) {
+  Values gradients;
+  for (int64_t i = 0; i < l.scores(); ++i)
+    gradients.push_back(l.mulf(weights[i], l.subf(products[i], delta(i))));
+  return gradients;
 }
 
 void boa::emitNarrowQueries(OpBuilder &builder, kernel::AttentionGradOp op, Value delta) {
   const AttentionShape shape(op);
-  NarrowAttention l(builder, op.getLoc(), shape, shape.heads, {op.getK(), op.getV()},
-                    chooseStreamRows(shape, /*isKeys=*/false), shape.causal);
+  NarrowAttention l(builder, op.getLoc(), shape, shape.heads, {op.getK(), op.getV()}, shape.causal);
   const Fragments q = l.loadOwn(op.getQ(), l.head), dy = l.loadOwn(op.getDy(), l.head);
   std::array<Value, 2> lse = l.loadOwnNumbers(op.getLse()), deltas = l.loadOwnNumbers(delta);
   for (Value &one : lse)
     one = l.mulf(one, l.number(-kLog2e));
   const auto starts = l.ownStarts();
   auto addKeys = [&](Value row, Value slot, bool isMasked, Values &sums) {
-    Values scores = l.multiply(q, 0, slot), products = l.multiply(dy, 1, slot);
+    Values scores = l.multiply(q, 0, slot);
     auto is = [&](int64_t i) {
       Value key = l.streamTime(row, i);
       const int64_t below = l.below(i);
       return isMasked ? l.sees(l.ownTime(below), key, key, starts[below], l.startOf(key)) : Value();
     };
-    computeGradients(
-        l, scores, products, [&](int64_t i) { return lse[l.below(i)]; },
-        [&](int64_t i) { return deltas[l.below(i)]; }, is);
-    l.addWeighted(products, 0, slot, sums);
+    Values weights = computeWeights(l, scores, [&](int64_t i) { return lse[l.below(i)]; }, is);
+    Values gradients = differentiate(l, weights, l.multiply(dy, 1, slot),
+                                     [&](int64_t i) { return deltas[l.below(i)]; });
+    l.addWeighted(gradients, 0, slot, sums);
   };
   Value kvHead = l.div(l.head, shape.group());
   const auto ranges = l.keyTiles();
@@ -398,39 +401,41 @@ void boa::emitNarrowQueries(OpBuilder &builder, kernel::AttentionGradOp op, Valu
   l.storeRows(dq, l.twice(l.scale()), op.getDq());
 }
 
-void boa::emitNarrowKeys(OpBuilder &builder, kernel::AttentionGradOp op, Value delta) {
+/// Of own rows of k and v: dk, or dv.
+static void emitKeys(OpBuilder &builder, kernel::AttentionGradOp op, Value delta, bool isDk) {
   const AttentionShape shape(op);
   NarrowAttention l(builder, op.getLoc(), shape, shape.kvHeads, {op.getQ(), op.getDy()},
-                    chooseStreamRows(shape, /*isKeys=*/true), /*lastFirst=*/false);
-  const Fragments k = l.loadOwn(op.getK(), l.head), v = l.loadOwn(op.getV(), l.head);
+                    /*lastFirst=*/false);
+  const Fragments k = l.loadOwn(op.getK(), l.head);
+  const Fragments v = isDk ? l.loadOwn(op.getV(), l.head) : Fragments();
   const auto starts = l.ownStarts();
   const auto ranges = l.queryTiles();
   auto addQueries = [&](Value head, Value row, Value slot, bool isMasked, Values &sums) {
-    // Of two neighbours, which four tiles' rows below one another share.
     Values lse, deltas;
     for (int64_t i = 0; i < l.scores(); ++i) {
+      // The lane's two rows are own keys: they have the same queries.
       if (l.below(i) == 1) {
         lse.push_back(lse[i - 2]);
         deltas.push_back(deltas[i - 2]);
         continue;
       }
-      Values at{l.batch, head, l.inSequence(l.streamTime(row, i))};
+      Value time = l.streamTime(row, i);
+      Values at{l.batch, head, shape.time % kStreamRows == 0 ? time : l.inSequence(time)};
       lse.push_back(l.mulf(l.load(op.getLse(), at), l.number(-kLog2e)));
-      deltas.push_back(l.load(delta, at));
+      deltas.push_back(isDk ? l.load(delta, at) : Value());
     }
-    Values scores = l.multiply(k, 0, slot), products = l.multiply(v, 1, slot);
+    Values scores = l.multiply(k, 0, slot);
     auto is = [&](int64_t i) {
       Value query = l.streamTime(row, i);
       const int64_t below = l.below(i);
       return isMasked ? l.sees(query, l.ownTime(below), query, l.startOf(query), starts[below])
                       : Value();
     };
-    computeGradients(
-        l, scores, products, [&](int64_t i) { return lse[i]; },
-        [&](int64_t i) { return deltas[i]; }, is);
-    auto all = MutableArrayRef<Value>(sums);
-    l.addWeighted(products, 0, slot, all.take_front(l.results()));
-    l.addWeighted(scores, 1, slot, all.drop_front(l.results()));
+    Values weights = computeWeights(l, scores, [&](int64_t i) { return lse[i]; }, is);
+    if (isDk)
+      weights =
+          differentiate(l, weights, l.multiply(v, 1, slot), [&](int64_t i) { return deltas[i]; });
+    l.addWeighted(weights, isDk ? 0 : 1, slot, sums);
   };
   auto addHead = [&](Value number, Values &sums) {
     Value head = l.addTimes(number, l.head, shape.group());
@@ -439,7 +444,12 @@ void boa::emitNarrowKeys(OpBuilder &builder, kernel::AttentionGradOp op, Value d
     });
   };
   Values sums =
-      l.loop(l.index(0), l.index(shape.group()), 1, Values(2 * l.results(), l.number(0)), addHead);
-  l.storeRows(ArrayRef(sums).take_front(l.results()), l.twice(l.scale()), op.getDk());
-  l.storeRows(ArrayRef(sums).drop_front(l.results()), l.twice(1), op.getDv());
+      l.loop(l.index(0), l.index(shape.group()), 1, Values(l.results(), l.number(0)), addHead);
+  l.storeRows(sums, l.twice(isDk ? l.scale() : 1), isDk ? op.getDk() : op.getDv());
+}
+
+void boa::emitNarrowKeys(OpBuilder &builder, kernel::AttentionGradOp op, Value delta) {
+  // A thread's registers hold the sums of one of them.
+  emitKeys(builder, op, delta, /*isDk=*/false);
+  emitKeys(builder, op, delta, /*isDk=*/true);
 }

@@ -18,7 +18,7 @@ bool isNarrow(mlir::Operation *attention);
 void emitNarrowForward(mlir::OpBuilder &builder, kernel::AttentionOp op);
 /// dq: one launch, of the sums of y * dy by row.
 void emitNarrowQueries(mlir::OpBuilder &builder, kernel::AttentionGradOp op, mlir::Value delta);
-/// dk and dv: one launch, likewise.
+/// dv and dk: a launch each, likewise.
 void emitNarrowKeys(mlir::OpBuilder &builder, kernel::AttentionGradOp op, mlir::Value delta);
 
 } // namespace boa

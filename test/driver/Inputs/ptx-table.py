@@ -1,10 +1,11 @@
 """ptx-table.py [--only REGEX] [PREFIX TEST]: what the kernels of the PTX on stdin do, a line for
 those of a name that do the same, in the order of the first of each:
 
-    COUNT NAME reads BYTESxN,... writes BYTESxN,... [N shuffles] [N barriers] [atomics] [stack] [call]
+    COUNT NAME reads BYTESxN,... writes BYTESxN,... [N copies] [N shuffles] [N barriers] [atomics] [stack] [call]
 
 reads 16x6,4x1: of the instructions that read global memory six move 16 bytes each and one moves 4
-(0: there is none). shuffles: lanes give one another values; barriers: threads wait for one another;
+(0: there is none). copies: 16 bytes go to shared memory while the thread goes on, and it waits for
+them later; shuffles: lanes give one another values; barriers: threads wait for one another;
 stack: a thread has memory of its own in .local, which is slow; call: it calls a function. At the
 end how many kernels there are.
 
@@ -20,6 +21,8 @@ import sys
 
 ACCESS = re.compile(r"\b(ld|st)(?:\.\w+)*?\.global(?:\.\w+)*?(?:\.v(\d+))?\.[bfsu](\d+)\s")
 NUMBERS = {"shuffle": r"\bshfl\.", "barrier": r"\bbar(?:rier)?\."}
+COPY = r"\bcp\.async\.cg\.shared\.global\s"
+WAIT = r"\bcp\.async\.wait_(?:group|all)\b"
 WORDS = {
     "atomics": r"\b(?:atom|red)\.",
     "stack": r"__local_depot|\.local\b",
@@ -33,12 +36,17 @@ def describe(name, kernel):
         widths[kind][int(count or 1) * int(bits) // 8] += 1
     # What is not understood (generic accesses, copies that nobody waits for) is not passed over.
     others = re.findall(r"\b(?:ld|st)\.(?!(?:param|shared|local)\b)|\bcp\.async", kernel)
-    if len(others) != sum(sum(counts.values()) for counts in widths.values()):
+    copies = len(re.findall(COPY, kernel)) if re.search(WAIT, kernel) else 0
+    ends = len(re.findall(rf"{WAIT}|\bcp\.async\.commit_group\b", kernel)) if copies else 0
+    known = copies + ends + sum(sum(counts.values()) for counts in widths.values())
+    if len(others) != known:
         sys.exit(f"{name} has an access that ptx-table.py does not know")
     words = [name]
     for word, kind in (("reads", "ld"), ("writes", "st")):
         counts = sorted(widths[kind].items(), reverse=True)
         words += [word, ",".join(f"{width}x{count}" for width, count in counts) or "0"]
+    if copies:
+        words.append(f"{copies} copies")
     for word, pattern in NUMBERS.items():
         if found := len(re.findall(pattern, kernel)):
             words.append(f"{found} {word}" + "s" * (found > 1))
