@@ -29,13 +29,10 @@ void boa::registerCudaDialects(DialectRegistry &registry) {
 }
 
 /// Slices to address arithmetic, loops to blocks.
-static void flatten(OpPassManager &pm, bool isPtx = false) {
+static void flatten(OpPassManager &pm) {
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
-  // Of the host divisions that round up. Of a device it would expand maxima, which are one
-  // instruction.
-  if (!isPtx)
-    pm.addPass(arith::createArithExpandOpsPass());
+  pm.addPass(arith::createArithExpandOpsPass()); // divisions that round up
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());
@@ -58,7 +55,7 @@ void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code, bool tf32, b
     ExpandKernelMathOptions math;
     math.device = !emulated;
     device.addPass(createExpandKernelMath(math));
-    flatten(device, /*isPtx=*/!emulated);
+    flatten(device);
     if (!emulated) {
       device.addPass(createCudaConvertDeviceToNVVM());
       device.addPass(createCanonicalizerPass());

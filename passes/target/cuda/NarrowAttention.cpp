@@ -208,7 +208,10 @@ public:
   }
 
   Value exp2(Value x) { return make<math::Exp2Op>(x); }
-  Value max(Value x, Value y) { return make<arith::MaximumFOp>(x, y); }
+  /// Of NaN and a number either: NaN among scores becomes a weight of NaN.
+  Value max(Value x, Value y) {
+    return select(make<arith::CmpFOp>(arith::CmpFPredicate::OGT, x, y), x, y);
+  }
   Value isNever(Value score) {
     return make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, score, number(kNever));
   }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/abi/cuda_calls.h"
 
+#include "runtime/device/cuda/launch_times.h"
 #include "runtime/device/cuda/queue.h"
 
 #include "absl/strings/str_cat.h"
@@ -14,10 +15,19 @@
 
 using namespace boa::cuda;
 
-/// Waits for what the queue's last call enqueued, so that an error of it has its name.
-static void Synchronize(boa_queue &queue, const std::string &doing) {
+/// Enqueues one call, which `name` names in errors and in times.
+template <typename Name, typename Call>
+static void Enqueue(boa_queue &queue, const Name &name, const Call &call) {
+  if (queue.times)
+    queue.status = queue.times->Begin(queue.stream);
+  if (queue.status.ok())
+    queue.status = call();
+  if (queue.times && queue.status.ok())
+    queue.status = queue.times->End(queue.stream, std::string(name()));
+  // So that an error of what was enqueued has its name.
   if (queue.synchronizes && queue.status.ok())
-    queue.status = queue.driver->Call(doing.c_str(), queue.driver->StreamSynchronize, queue.stream);
+    queue.status = queue.driver->Call(std::string(name()).c_str(), queue.driver->StreamSynchronize,
+                                      queue.stream);
 }
 
 /// What this GPU cannot launch is refused before the first step; of what it can, shared memory
@@ -79,11 +89,14 @@ void boa_cuda_launch(boa_queue *queue, int64_t function, int64_t grid_x, int64_t
     queue->arguments[i] = const_cast<void **>(&args[i]);
   const LoadedFunction &to = queue->gpu->functions()[function];
   const Driver &driver = *queue->driver;
-  queue->status =
-      driver.Call(to.name, driver.LaunchKernel, to.handle, unsigned(grid_x), unsigned(grid_y),
-                  unsigned(grid_z), unsigned(block_x), unsigned(block_y), unsigned(block_z),
-                  unsigned(shared_bytes), queue->stream, queue->arguments.data(), nullptr);
-  Synchronize(*queue, to.name);
+  Enqueue(
+      *queue, [&] { return to.name; },
+      [&] {
+        return driver.Call(to.name, driver.LaunchKernel, to.handle, unsigned(grid_x),
+                           unsigned(grid_y), unsigned(grid_z), unsigned(block_x), unsigned(block_y),
+                           unsigned(block_z), unsigned(shared_bytes), queue->stream,
+                           queue->arguments.data(), nullptr);
+      });
 }
 
 void boa_cuda_gemm(boa_queue *queue, int32_t transpose_a, int32_t transpose_b, int64_t m, int64_t n,
@@ -119,10 +132,12 @@ void boa_cuda_gemm(boa_queue *queue, int32_t transpose_a, int32_t transpose_b, i
                            scratch ? BOA_CUDA_LIBRARY_WORKSPACE : 0};
   if (queue->listener)
     return queue->listener->Multiply(product);
-  queue->status =
-      queue->plans ? queue->blas->Plan(product) : queue->blas->Enqueue(product, queue->stream);
-  if (!queue->plans)
-    Synchronize(*queue, Format(product));
+  if (queue->plans)
+    queue->status = queue->blas->Plan(product);
+  else
+    Enqueue(
+        *queue, [&] { return Format(product); },
+        [&] { return queue->blas->Enqueue(product, queue->stream); });
 }
 
 /// 1, too, where the queue has an error: nothing is launched any more.
@@ -138,10 +153,10 @@ static int32_t Offer(boa_queue *queue, const Attention &attention) {
   const absl::StatusOr<bool> takes = queue->dnn->Takes(attention);
   queue->status = takes.status();
   queue->launches += takes.ok() && *takes;
-  if (takes.ok() && *takes && !queue->plans) {
-    queue->status = queue->dnn->Enqueue(attention);
-    Synchronize(*queue, Format(attention.shape));
-  }
+  if (takes.ok() && *takes && !queue->plans)
+    Enqueue(
+        *queue, [&] { return Format(attention.shape); },
+        [&] { return queue->dnn->Enqueue(attention); });
   return !takes.ok() || *takes;
 }
 

@@ -23,6 +23,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/files.h"
 #include "runtime/device/cuda/graphs.h"
+#include "runtime/device/cuda/launch_times.h"
 #include "runtime/device/cuda/queue.h"
 #include "runtime/device/cuda/stream.h"
 #include "runtime/device/cuda/sums.h"
@@ -101,6 +102,7 @@ private:
   // Each uses those before it.
   std::unique_ptr<Gpu> gpu;
   boa_queue queue; // with what follows, the compute stream's first thread's
+  std::unique_ptr<cuda::LaunchTimes> times; // where they are asked for
   std::vector<void *> kernel_buffers;
   std::unique_ptr<cuda::GpuTables> tables;
   void *workspace = nullptr;
@@ -159,12 +161,19 @@ absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceLis
   gpu = *std::move(opened);
   if (absl::Status status = gpu->Load(*kernels.image); !status.ok())
     return status;
+  auto made = cuda::LaunchTimes::Create(*gpu);
+  if (!made.ok())
+    return made.status();
+  times = *std::move(made);
   for (std::unique_ptr<GpuStream> *stream : {&compute, &to_device, &to_host}) {
     auto enqueue = [this, stream](Work &work) {
       return stream == &compute ? EnqueueKernel(work) : EnqueueFill(work, (*stream)->handle());
     };
-    *stream = std::make_unique<GpuStream>(*gpu, order, enqueue,
-                                          [this](const Work &work) { return Name(work); });
+    auto finish = [this](const Work &work) {
+      return times && work.kind == Work::Kind::kernel ? times->Finish() : absl::OkStatus();
+    };
+    auto name = [this](const Work &work) { return Name(work); };
+    *stream = std::make_unique<GpuStream>(*gpu, order, enqueue, name, finish);
     if (absl::Status status = (*stream)->Create(listener); !status.ok())
       return status;
   }
@@ -232,6 +241,7 @@ absl::Status CudaDevice::PlanKernels() {
   const char *const synchronous = std::getenv("BOA_CUDA_SYNC");
   queue.synchronizes = synchronous && *synchronous && std::strcmp(synchronous, "0") != 0;
   void *const nowhere = reinterpret_cast<void *>(uintptr_t{1} << 20);
+  queue.times = times.get();
   queue.plans = true;
   std::vector<int64_t> launches;
   for (size_t k = 0; k < program.kernels.size() && queue.status.ok(); ++k) {
@@ -352,9 +362,12 @@ absl::Status CudaDevice::EnqueueKernel(Work &work) {
   void **behind = kernel_buffers.data() + work.buffers.size();
   for (int64_t table : program.kernels[work.index].tables)
     *behind++ = tables->Address(table);
-  return graphs->Enqueue(work, kernel_buffers, queue, [&] {
+  absl::Status status = graphs->Enqueue(work, kernel_buffers, queue, [&] {
     kernels.table[work.index](kernel_buffers.data(), workspace, &queue);
   });
+  if (times)
+    times->EndKernel(program.kernels[work.index].name);
+  return status;
 }
 
 absl::Status CudaDevice::EnqueueFill(Work &work, cuda::Stream stream) {

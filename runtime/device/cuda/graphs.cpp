@@ -45,7 +45,7 @@ absl::Status KernelGraphs::Enqueue(Work &work, const std::vector<void *> &buffer
                                    const std::function<void()> &call) {
   Graph graph;
   queue.launches = 0;
-  if (stream && !queue.synchronizes && launches_of[work.index] >= kLeastLaunches) {
+  if (stream && !queue.synchronizes && !queue.times && launches_of[work.index] >= kLeastLaunches) {
     key.assign(1, uintptr_t(work.index));
     for (size_t i = 0; i < work.buffers.size(); ++i)
       key.push_back(reinterpret_cast<uintptr_t>(buffers[i]));

@@ -16,6 +16,8 @@
 
 namespace boa::cuda {
 
+class LaunchTimes;
+
 /// The arguments of one boa_cuda_launch.
 struct LaunchCall {
   int64_t function;
@@ -42,12 +44,13 @@ struct boa_queue {
   const boa::cuda::Gpu *gpu = nullptr;
   const boa::cuda::Driver *driver = nullptr; // the GPU's
   boa::cuda::Stream stream = nullptr;
-  std::vector<int64_t> shared_bytes;     // by function, beside its own, that a launch may ask for
-  std::vector<void *> arguments;         // of a launch, while it is made
-  std::unique_ptr<boa::cuda::Blas> blas; // once a kernel multiplies
-  std::unique_ptr<boa::cuda::Dnn> dnn;   // once a kernel asks for attention
-  bool plans = false;                    // nothing is enqueued
-  bool synchronizes = false;             // each call waits for its work, whose error it then has
+  std::vector<int64_t> shared_bytes;       // by function, beside its own, that a launch may ask for
+  std::vector<void *> arguments;           // of a launch, while it is made
+  std::unique_ptr<boa::cuda::Blas> blas;   // once a kernel multiplies
+  std::unique_ptr<boa::cuda::Dnn> dnn;     // once a kernel asks for attention
+  bool plans = false;                      // nothing is enqueued
+  bool synchronizes = false;               // each call waits for its work, whose error it then has
+  boa::cuda::LaunchTimes *times = nullptr; // where there is one, it times each call
   boa::cuda::CallListener *listener = nullptr; // where there is one, it is told, and nothing else
   int64_t launches = 0;                        // that calls asked for, of whoever sets it to 0
   absl::Status status;                         // of all calls so far
