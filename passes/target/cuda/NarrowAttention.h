@@ -18,7 +18,7 @@ bool isNarrow(mlir::Operation *attention);
 void emitNarrowForward(mlir::OpBuilder &builder, kernel::AttentionOp op);
 /// dq: one launch, of the sums of y * dy by row.
 void emitNarrowQueries(mlir::OpBuilder &builder, kernel::AttentionGradOp op, mlir::Value delta);
-/// dv and dk: a launch each, likewise.
+/// dk and dv: one launch, or two of long heads, likewise.
 void emitNarrowKeys(mlir::OpBuilder &builder, kernel::AttentionGradOp op, mlir::Value delta);
 
 } // namespace boa
