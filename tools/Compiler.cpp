@@ -9,6 +9,7 @@
 #include "dialect/Config.h"
 #include "frontend/IRGen.h"
 #include "passes/kernels/KernelPipeline.h"
+#include "runtime/device/cuda/blas.h"
 #include "runtime/device/simulated.h"
 #include "runtime/engine/symbols.h"
 #include "runtime/support/printable.h"
@@ -280,14 +281,26 @@ static absl::Status checkRates(ModuleOp module) {
   return CheckSimulatedRates(config.machine, onDevice, /*on_ssd=*/false);
 }
 
+/// A program that runs here multiplies by itself if this machine has no cuBLASLt. TF32 is the
+/// library's alone: then the run says what is missing.
+static void useOwnProducts(ModuleOp module) {
+  MachineSettings machine = Config(module).machine;
+  if (machine.device != DeviceKind::cuda || machine.gemm == GemmKind::own ||
+      machine.products == ProductKind::tf32 || !cuda::Blas::IsMissing())
+    return;
+  machine.gemm = GemmKind::own;
+  writeConfig(module, kMachineConfig, machine);
+}
+
 absl::StatusOr<std::unique_ptr<JitProgram>> Compiler::jit(const CompileRequest &request) {
   need.clear();
   auto module = load(request);
   if (!module.ok())
     return module.status();
-  if (request.simulate)
-    if (absl::Status status = checkRates(**module); !status.ok())
-      return status;
+  if (!request.simulate)
+    useOwnProducts(**module);
+  else if (absl::Status status = checkRates(**module); !status.ok())
+    return status;
   if (request.mostChunks > 0)
     (**module)->setAttr(kMostChunksAttr,
                         Builder(context.get()).getI64IntegerAttr(request.mostChunks));

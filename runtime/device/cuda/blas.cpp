@@ -45,6 +45,13 @@ static absl::Status RefuseOtherArithmetic() {
   return absl::OkStatus();
 }
 
+bool Blas::IsMissing() {
+  const absl::StatusOr<std::unique_ptr<Driver>> driver = Driver::Open();
+  return driver.ok() &&
+         absl::IsNotFound(
+             Library::Open("BOA_CUDA_BLAS", BlasNames((*driver)->version()), "").status());
+}
+
 absl::StatusOr<std::unique_ptr<Blas>> Blas::Open(int driver_version) {
   if (absl::Status status = RefuseOtherArithmetic(); !status.ok())
     return status;

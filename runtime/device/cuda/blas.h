@@ -114,6 +114,8 @@ class Blas {
 public:
   /// Needs the context current, as do all functions below.
   static absl::StatusOr<std::unique_ptr<Blas>> Open(int driver_version);
+  /// Whether this machine has a GPU's driver, but not the library.
+  static bool IsMissing();
   ~Blas();
 
   size_t version() const { return GetVersion.address(); } // 130101: 13.1.1

@@ -70,8 +70,10 @@ public:
   std::string TakeRemark() override { return graphs ? graphs->TakeRemark() : ""; }
   std::string Describe() const override {
     const std::string attention = queue.dnn ? queue.dnn->Describe() : "";
-    return absl::StrCat(host.Describe(), "; on ", gpu->Describe(), attention.empty() ? "" : ", ",
-                        attention);
+    return absl::StrCat(
+        host.Describe(), "; on ", gpu->Describe(),
+        program.machine.gemm == GemmKind::own ? ", products by the program's own kernels" : "",
+        attention.empty() ? "" : ", ", attention);
   }
   Facts Environment() const override;
 
