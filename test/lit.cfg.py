@@ -45,6 +45,8 @@ if os.path.exists(ptxas):
 fake_cuda = os.path.join(os.path.dirname(boa_bin), "lib")
 if os.path.exists(os.path.join(fake_cuda, "libboa_fake_cuda.so")):
     config.available_features.add("fake-cuda")
+    if os.path.exists(os.path.join(fake_cuda, "libboa_fake_profiler.so")):
+        config.available_features.add("nvtx")
     config.substitutions.append(("%fake_cuda", fake_cuda))
 # %examples: the specs that the documentation shows.
 config.substitutions.append(("%examples", os.path.join(root, "examples")))

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/stream.h"
 
+#include "runtime/device/cuda/ranges.h"
 #include "runtime/device/host.h"
 
 #include "absl/strings/str_cat.h"
@@ -72,8 +73,10 @@ void GpuStream::Enqueue(Work &work) {
     status = order.Await(driver, work, stream);
   if (status.ok())
     status = driver.Call("noting the beginning", driver.EventRecord, begin, stream);
-  if (status.ok())
+  if (status.ok()) {
+    const Range range(name(work).c_str());
     status = enqueue(work);
+  }
   if (status.ok())
     status = driver.Call("noting the end", driver.EventRecord, end, stream);
   failed = !status.ok();

@@ -29,8 +29,8 @@ public:
   static constexpr size_t kDepth = 64;
 
   /// `enqueue` puts a work's commands on the stream, on the first thread. `finish`, if given,
-  /// checks the results of finished work, on the second. `name` is for errors of the driver; ""
-  /// needs none. All outlive it.
+  /// checks the results of finished work, on the second. `name` is for errors of the driver and
+  /// for profilers; "" needs none. All outlive it.
   GpuStream(const Gpu &gpu, Order &order, std::function<absl::Status(Work &)> enqueue,
             std::function<std::string(const Work &)> name,
             std::function<absl::Status(const Work &)> finish = {})
