@@ -281,8 +281,8 @@ static absl::Status checkRates(ModuleOp module) {
   return CheckSimulatedRates(config.machine, onDevice, /*on_ssd=*/false);
 }
 
-/// A program that runs here multiplies by itself if this machine has no cuBLASLt. TF32 is the
-/// library's alone: then the run says what is missing.
+/// A program that runs here multiplies by itself if this machine has no cuBLASLt. Only the library
+/// has TF32: then the run ends with an error.
 static void useOwnProducts(ModuleOp module) {
   MachineSettings machine = Config(module).machine;
   if (machine.device != DeviceKind::cuda || machine.gemm == GemmKind::own ||

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the launches of EmitAttention.cpp have in common: tiles in shared memory as f32.
+// The common part of the launches in EmitAttention.cpp. Tiles are in shared memory as f32.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_TARGET_CUDA_ATTENTIONLAUNCH_H

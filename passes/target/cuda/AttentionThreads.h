@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What all launches of attention have in common, of f32 and of bf16: a block of four warps owns a
-// tile of rows and streams tiles of other rows past it. Which rows see one another is decided here.
+// The common part of all launches of attention. A block of four warps owns a tile of rows, and
+// streams tiles of other rows past it. This part decides which rows see one another.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_TARGET_CUDA_ATTENTIONTHREADS_H
@@ -24,7 +24,7 @@
 namespace boa {
 
 constexpr int64_t kWarps = 4, kThreads = kWarpSize * kWarps;
-/// Rows of the stream's tiles of f32: one a lane.
+/// Rows of the stream's tiles. Of f32 each lane has one.
 constexpr int64_t kStreamRows = kWarpSize;
 
 /// What a kind of op is given; the same of forward and gradient.

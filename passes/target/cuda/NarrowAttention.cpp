@@ -101,7 +101,7 @@ public:
   }
 
   /// Streams tiles of both operands. `body` gets a tile's first row in the sequence and in shared
-  /// memory, and changes what is carried.
+  /// memory, and changes the carried values.
   Values stream(Value ofHead, ArrayRef<Range> ranges, Values carried,
                 function_ref<void(Value row, Value slot, bool isMasked, Values &)> body) {
     Value last = make<arith::SubIOp>(ranges.back().to, index(1));

@@ -24,7 +24,7 @@ static void Enqueue(boa_queue &queue, const Name &name, const Call &call) {
     queue.status = call();
   if (queue.times && queue.status.ok())
     queue.status = queue.times->End(queue.stream, std::string(name()));
-  // So that an error of what was enqueued has its name.
+  // Then an error on the GPU has the name of its call.
   if (queue.synchronizes && queue.status.ok())
     queue.status = queue.driver->Call(std::string(name()).c_str(), queue.driver->StreamSynchronize,
                                       queue.stream);

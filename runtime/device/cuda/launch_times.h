@@ -28,7 +28,7 @@ public:
   /// Writes the table. The context is current, and nothing is under way.
   ~LaunchTimes();
 
-  /// Before and after what is enqueued; on the thread that enqueues.
+  /// Before and after a call is enqueued; on the thread that enqueues.
   absl::Status Begin(Stream);
   absl::Status End(Stream, std::string name);
   /// All since the last kernel was `kernel`'s.

@@ -9,8 +9,8 @@
 
 namespace boa::cuda {
 
-/// An NVTX range of this thread while it lives: a profiler shows its name above what is enqueued.
-/// Nothing without a profiler, and nothing where the build found no NVTX.
+/// An NVTX range of this thread while it lives. A profiler shows its name above the calls inside it.
+/// Nothing without a profiler, or if the build found no NVTX.
 class Range {
 public:
   explicit Range(const char *name);
