@@ -9,8 +9,8 @@
 
 namespace boa::cuda {
 
-/// An NVTX range of this thread while it lives. A profiler shows its name above the calls inside it.
-/// Nothing without a profiler, or if the build found no NVTX.
+/// An NVTX range of this thread while it lives. A profiler shows its name above the calls inside
+/// it. Nothing without a profiler, or if the build found no NVTX.
 class Range {
 public:
   explicit Range(const char *name);
