@@ -63,11 +63,8 @@ void roundToSingle(std::vector<Values> &values) {
 
 void expectNear(const Case &c, const std::string &element, bool gradient, const Values &got,
                 const Values &want, size_t which) {
-  // Attention's weights are rounded by a GPU's own kernels, and on a CPU where the processor
-  // multiplies bf16. The CPU's attention may be that of a GPU's library, too.
-  const char *given = std::getenv("BOA_TEST_LIBRARY");
-  const bool byCpu = !emulated() || (given && given == std::string("attention"));
-  const ByLibrary library{/*attention=*/!byCpu || boa::UsedIsa() >= boa::Isa::kAvx512Bf16};
+  // A GPU's own kernels round attention's weights, and a CPU does if it multiplies bf16.
+  const ByLibrary library{/*attention=*/emulated() || boa::UsedIsa() >= boa::Isa::kAvx512Bf16};
   const Difference difference = compareWithDouble(c, element, gradient, got, want, library);
   EXPECT_LT(difference.found, difference.allowed)
       << element << (gradient ? " gradient " : " result ") << which;
