@@ -27,7 +27,7 @@ constexpr int64_t kWarps = 4, kThreads = kWarpSize * kWarps;
 /// Rows of the stream's tiles. Of f32 each lane has one.
 constexpr int64_t kStreamRows = kWarpSize;
 
-/// What a kind of op is given; the same of forward and gradient.
+/// The arguments of an op, the same of forward and gradient.
 struct AttentionShape {
   template <typename Op>
   explicit AttentionShape(Op op)
@@ -148,8 +148,8 @@ public:
   }
   /// One past the last key that own queries see.
   mlir::Value endOfKeys() { return shape.causal ? endOfOwn() : endOfDocument(); }
-  /// Whether a query and a key see one another, of which `streamed` may be past the end. With
-  /// the starts of their documents.
+  /// Whether a query and a key see one another. `streamed` is the one of them that may be past the
+  /// end. With the starts of their documents.
   mlir::Value sees(mlir::Value query, mlir::Value key, mlir::Value streamed, mlir::Value queryStart,
                    mlir::Value keyStart) {
     mlir::Value is = isLess(streamed, shape.time);

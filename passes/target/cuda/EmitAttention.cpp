@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a program computes attention with that cuDNN does not: all of f32, and of bf16
-// what --cuda-offer-attention does not offer or the runtime does not take. Of bf16 it is on tensor
-// cores (NarrowAttention.cpp), of f32 on multiply-adds. After Dao, FlashAttention-2 (2023). Each
-// launch is of one shape. Of f32:
+// The program's own kernels for attention that cuDNN does not compute. That is all of f32. Of bf16
+// it is attention that --cuda-offer-attention does not offer, or the runtime does not take. Of bf16
+// they use tensor cores (NarrowAttention.cpp), of f32 multiply-adds. After Dao, FlashAttention-2
+// (2023). Each launch is of one shape. Of f32:
 //
 //   A block of four warps owns a tile of rows, in shared memory, and streams tiles of 32
 //   other rows past it. A warp has some of the own rows, a lane one row of the stream:
