@@ -33,8 +33,12 @@ namespace {
 constexpr int kTicketBits = 16;
 constexpr uint64_t kTicketMask = (uint64_t(1) << kTicketBits) - 1;
 constexpr int64_t kMaxThreads = 4096;
-// About 20 microseconds: shorter than a sleep and a wake-up.
-constexpr int kSpins = 500;
+// A loop has more parts than threads: a thread that is held up takes fewer of them.
+constexpr int64_t kPartsPerThread = 4;
+// A thread that finds no work looks again so often before it sleeps: between two loops that follow
+// each other nobody sleeps. To wake many threads takes longer than to wake one. About 40
+// microseconds a thread of the pool, at most 200.
+constexpr int64_t kSpinsPerThread = 1000, kMaxSpins = 5000;
 
 thread_local bool inside_body = false;
 std::atomic<int64_t> configured_threads{0};
@@ -93,10 +97,11 @@ private:
   void WaitForParts();
   void Resize(int64_t threads);
   bool Unclaimed() const { return (ticket.load() & kTicketMask) != 0; }
+  int64_t Spins() const { return std::min(kSpinsPerThread * threads, kMaxSpins); }
 
   FairMutex turn;                 // one caller at a time
   std::vector<pthread_t> workers; // under turn
-  int64_t threads = 1;            // under turn
+  int64_t threads = 1;            // under turn; constant while there are workers
   Loop loop;
   std::atomic<uint64_t> ticket{0};
   std::atomic<int64_t> unfinished{0};
@@ -140,7 +145,7 @@ void Pool::Work() {
   while (!stop.load()) {
     while (RunOnePart()) {
     }
-    for (int spin = 0; spin < kSpins && !Unclaimed() && !stop.load(); ++spin)
+    for (int64_t spin = Spins(); spin > 0 && !Unclaimed() && !stop.load(); --spin)
       Pause();
     if (Unclaimed())
       continue;
@@ -163,7 +168,7 @@ void Pool::Publish(int64_t parts) {
 }
 
 void Pool::WaitForParts() {
-  for (int spin = 0; spin < kSpins; ++spin) {
+  for (int64_t spin = Spins(); spin > 0; --spin) {
     if (unfinished.load() == 0)
       return;
     Pause();
@@ -199,7 +204,7 @@ void Pool::Run(int64_t count, int64_t grain, void (*body)(void *, int64_t, int64
   std::lock_guard<FairMutex> lock(turn);
   Resize(Threads());
   int64_t blocks = (count - 1) / grain + 1;
-  int64_t parts = std::min(threads, blocks);
+  int64_t parts = threads == 1 ? 1 : std::min(kPartsPerThread * threads, blocks);
   loop = {count, grain, blocks, parts, body, data};
   if (parts == 1)
     return RunPart(0);
