@@ -11,10 +11,11 @@
 //   boa-gpu-runner products PROGRAM PEAK  a program's products, PEAK: the rate of the fastest, or 0
 //   boa-gpu-runner attention PROGRAM PEAK its attention
 //   boa-gpu-runner layer PROGRAM PEAK     its layer, its kernels and their calls
-//   boa-gpu-runner times PROGRAM          seconds of each of its kernels, as `boa simulate` takes
-//   them boa-gpu-runner copies                 between host and device, and on it boa-gpu-runner
-//   launches FILE          what one costs, by a kernel of a packed case boa-gpu-runner watch FILE
-//   COMMAND...  the device memory that a command takes
+//   boa-gpu-runner updates PROGRAM PEAK   its optimizer, norms and checksums
+//   boa-gpu-runner times PROGRAM          seconds of each of its kernels, for `boa simulate`
+//   boa-gpu-runner copies                 between host and device, and on it
+//   boa-gpu-runner launches FILE          what one costs, by a kernel of a packed case
+//   boa-gpu-runner watch FILE COMMAND...  the device memory that a command takes
 //
 // Goes with tools/gpu-check to a machine that has nothing but a driver: needs libc alone.
 //

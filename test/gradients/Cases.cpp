@@ -290,18 +290,17 @@ static double largestErrorOfScale(const Values &a, const Values &b) {
 // rounded its result, too, and may round what its products multiply. In a whole block every value
 // is rounded that has one.
 Difference compareWithDouble(const Case &c, const std::string &element, bool gradient,
-                             const Values &got, const Values &want, ByLibrary library) {
+                             const Values &got, const Values &want, MoreRoundings more) {
   if (got.size() != want.size())
     return {INFINITY, 0};
   const bool single = element == "f32";
   const bool attention = c.text.find("boa.attention") != std::string::npos;
   const bool biased = !gradient && c.text.find(" bias %") != std::string::npos;
-  const int roundings = !c.reference ? 4
-                        : attention  ? (gradient            ? 4
-                                        : library.attention ? 2
-                                                            : 1)
-                        : biased     ? (library.products ? 4 : 1)
-                                     : 1;
+  int roundings = 1;
+  if (!c.reference || (attention && gradient) || (biased && more.products))
+    roundings = 4;
+  else if (attention && more.attention)
+    roundings = 2;
   // Of a long row what comes out is small beside what was rounded on the way.
   if (!single && (!c.reference || (c.huge && attention && roundings > 1)))
     return {relativeError(got, want), roundings * kRounding};

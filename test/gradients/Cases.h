@@ -36,9 +36,9 @@ inline std::ostream &operator<<(std::ostream &stream, const Case &c) { return st
 
 const std::vector<Case> &cases();
 
-/// The parts of a case that a library computes. It may round them once more to bf16.
-struct ByLibrary {
-  /// The weights of attention, before they multiply values: own kernels of a GPU do, too.
+/// The parts of a case that a kernel or a library may round once more to bf16.
+struct MoreRoundings {
+  /// The weights of attention, before they multiply values.
   bool attention = false;
   /// A product before its bias is added: cuBLASLt does where rows are no multiple of 16 bytes.
   /// The product may be some times the sum. An H100's errors are this arithmetic's, to the digit.
@@ -51,7 +51,7 @@ struct Difference {
   double found, allowed;
 };
 Difference compareWithDouble(const Case &c, const std::string &element, bool gradient,
-                             const Values &got, const Values &want, ByLibrary library);
+                             const Values &got, const Values &want, MoreRoundings more);
 
 /// Seeds of a gradient, one for each result.
 std::vector<Values> makeSeeds(const std::vector<Operand> &results);

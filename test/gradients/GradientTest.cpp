@@ -64,8 +64,8 @@ void roundToSingle(std::vector<Values> &values) {
 void expectNear(const Case &c, const std::string &element, bool gradient, const Values &got,
                 const Values &want, size_t which) {
   // A GPU's own kernels round attention's weights, and a CPU does if it multiplies bf16.
-  const ByLibrary library{/*attention=*/emulated() || boa::UsedIsa() >= boa::Isa::kAvx512Bf16};
-  const Difference difference = compareWithDouble(c, element, gradient, got, want, library);
+  const MoreRoundings more{/*attention=*/emulated() || boa::UsedIsa() >= boa::Isa::kAvx512Bf16};
+  const Difference difference = compareWithDouble(c, element, gradient, got, want, more);
   EXPECT_LT(difference.found, difference.allowed)
       << element << (gradient ? " gradient " : " result ") << which;
 }

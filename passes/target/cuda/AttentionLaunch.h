@@ -15,6 +15,24 @@
 
 namespace boa {
 
+/// Columns of a tile: whole warps, the last ones zeros.
+inline int64_t tileColumns(const AttentionShape &shape) {
+  return llvm::alignTo(shape.d, kWarpSize);
+}
+/// Elements from one row of a tile to the next: lanes that read one column of all rows meet no
+/// bank twice.
+inline int64_t tileStride(const AttentionShape &shape) { return tileColumns(shape) + 1; }
+/// Rows of the own tile where `own` tiles are owned and two are streamed; 0: none fits. Where
+/// none is owned, a row for each warp.
+inline int64_t ownTileRows(const AttentionShape &shape, int64_t own) {
+  if (own == 0)
+    return kWarps;
+  for (int64_t rows : {32, 16, 8, 4})
+    if ((own * rows + 2 * kStreamRows) * tileStride(shape) * 4 <= kMaxWorkgroupBytes)
+      return rows;
+  return 0;
+}
+
 /// Builds one launch.
 class AttentionLaunch : public AttentionThreads {
 public:
@@ -22,11 +40,11 @@ public:
   /// from `owned`.
   AttentionLaunch(mlir::OpBuilder &outside, mlir::Location loc, const AttentionShape &shape,
                   int64_t heads, llvm::ArrayRef<mlir::Value> owned)
-      : AttentionThreads(outside, loc, shape, shape.ownRows(owned.size()), kStreamRows),
+      : AttentionThreads(outside, loc, shape, ownTileRows(shape, owned.size()), kStreamRows),
         warpRows(ownRows / kWarps) {
     auto launch = createBlocks(heads);
     auto addTile = [&](int64_t rows) {
-      return addWorkgroupMemory(launch, {rows, shape.stride()}, getF32Type());
+      return addWorkgroupMemory(launch, {rows, tileStride(shape)}, getF32Type());
     };
     for (size_t i = 0; i < owned.size(); ++i)
       own.push_back(addTile(ownRows));
@@ -63,7 +81,7 @@ public:
   /// Rows [from, from + rows of the tile) of a head of `memory` to shared memory, as f32;
   /// zeros past the end of the sequence and of the head.
   void loadTile(mlir::Value tile, mlir::Value memory, mlir::Value from, mlir::Value ofHead) {
-    const int64_t columns = shape.columns(), rows = AttentionShape::dim(tile, 0);
+    const int64_t columns = tileColumns(shape), rows = AttentionShape::dim(tile, 0);
     auto pass = [&](mlir::Value number, Values &) {
       mlir::Value at = addTimes(thread, number, kThreads);
       mlir::Value row = div(at, columns), column = rem(at, columns);
@@ -106,7 +124,7 @@ public:
       }
     });
   }
-  int64_t laneColumns() const { return shape.columns() / kWarpSize; }
+  int64_t laneColumns() const { return tileColumns(shape) / kWarpSize; }
   mlir::Value column(int64_t j) { return add(lane, j * kWarpSize); }
   mlir::Value zero() { return number(0); }
   Values zeroSums() { return Values(warpRows * laneColumns(), zero()); }

@@ -40,21 +40,6 @@ struct AttentionShape {
   /// Heads of queries that share one of keys.
   int64_t group() const { return heads / kvHeads; }
   double scale() const { return 1 / std::sqrt(static_cast<double>(d)); }
-  /// Columns of a tile: whole warps, the last ones zeros.
-  int64_t columns() const { return llvm::alignTo(d, kWarpSize); }
-  /// Elements from one row of a tile to the next: lanes that read one column of all rows
-  /// meet no bank twice.
-  int64_t stride() const { return columns() + 1; }
-  /// Rows of the own tile where `own` tiles are owned and two are streamed; 0: none fits.
-  /// Where none is owned, a row for each warp.
-  int64_t ownRows(int64_t own) const {
-    if (own == 0)
-      return kWarps;
-    for (int64_t rows : {32, 16, 8, 4})
-      if ((own * rows + 2 * kStreamRows) * stride() * 4 <= kMaxWorkgroupBytes)
-        return rows;
-    return 0;
-  }
 
   int64_t batch, time, heads, kvHeads, d;
   bool causal;

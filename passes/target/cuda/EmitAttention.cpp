@@ -208,7 +208,7 @@ template <typename Op> LogicalResult check(Op op, int64_t ownTiles) {
       return op.emitOpError("expected memrefs of f32 or bf16 and of static shape, not ")
              << operand.getType();
   }
-  if (shape.ownRows(ownTiles) == 0)
+  if (ownTileRows(shape, ownTiles) == 0)
     return op.emitOpError("expected heads of at most 160 columns, not ") << shape.d;
   return success();
 }
