@@ -41,7 +41,7 @@ static std::string describeValues(const Setting &setting) {
   case SettingKind::Rate:
     return range() + ", " + listWords(words);
   case SettingKind::Bytes:
-    return "a size: 256 MiB";
+    return words.empty() ? "a size: 256 MiB" : "a size: 256 MiB, or " + listWords(words);
   case SettingKind::Speed:
     return "a speed: 200 MB/s";
   case SettingKind::Operations:

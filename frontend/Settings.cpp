@@ -178,6 +178,10 @@ void SettingReader::readMember(const Setting &row, const Expr &expr, std::string
 
 void SettingReader::readMember(const Setting &row, const Expr &expr, int64_t &value) const {
   const std::string name(row.name());
+  if (expr.isName("auto") && ListHasWord(row.list, "auto")) {
+    value = kAuto;
+    return;
+  }
   std::optional<int64_t> number;
   if (row.kind == SettingKind::Count) {
     const int64_t most = row.most > kMostSteps ? INT64_MAX : int64_t(row.most);

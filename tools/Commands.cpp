@@ -25,6 +25,7 @@
 #include "runtime/trainer/trainer.h"
 #include "tools/Compiled.h"
 #include "tools/Completion.h"
+#include "tools/FreeMemory.h"
 #include "tools/Probe.h"
 #include "tools/models/Import.h"
 #include "tools/plan/Page.h"
@@ -40,6 +41,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <set>
 #include <string>
 #include <unistd.h>
 
@@ -376,6 +378,13 @@ absl::Status runExport(const Invocation &invocation) {
   return exportFolder(options);
 }
 
+/// Whether the command makes a program of specs, which keeps to the machine's memory.
+bool runsPrograms(const std::string &command) {
+  static const std::set<std::string> some{"train", "evaluate", "simulate",
+                                          "plan",  "compile",  "sample"};
+  return some.count(command) > 0;
+}
+
 absl::Status runHelp(const Invocation &invocation) {
   if (invocation.operands.empty())
     llvm::outs() << helpText();
@@ -390,6 +399,9 @@ absl::Status runHelp(const Invocation &invocation) {
 
 absl::Status runCommand(Invocation &invocation) {
   const std::string &command = invocation.command;
+  if (runsPrograms(command) && invocation.emit != "ast")
+    if (absl::Status status = replaceAutoMemory(invocation.compile); !status.ok())
+      return status;
   if (command == "train")
     return runTrain(invocation);
   if (command == "evaluate")

@@ -75,10 +75,6 @@ private:
 /// Diagnostics were printed: nothing is left to say.
 absl::Status alreadyPrinted() { return absl::InvalidArgumentError(""); }
 
-bool isModule(const CompileRequest &request) {
-  return request.files.size() == 1 && llvm::StringRef(request.files[0]).ends_with(".mlir");
-}
-
 } // namespace
 
 std::string KernelStore::find(const std::string &key) const {
@@ -153,6 +149,10 @@ absl::StatusOr<std::string> Compiler::check(const CompileRequest &request) {
   print(result.diagnostics);
   if (!result.spec)
     return alreadyPrinted();
+  // The steps of this phase need no memory.
+  MachineSettings &machine = result.spec->machine;
+  machine.device_memory = std::max<int64_t>(machine.device_memory, 0);
+  machine.host_memory = std::max<int64_t>(machine.host_memory, 0);
   Diagnostics diagnostics(context.get(), quiet, said);
   OwningOpRef<ModuleOp> module = frontend::generateModel(*result.spec, *context);
   if (failed(verify(*module)))
@@ -176,7 +176,7 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::load(const CompileRequest &reque
 absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::parse(const CompileRequest &request) {
   context->loadAllAvailableDialects();
   said.clear();
-  if (isModule(request)) {
+  if (request.isModule()) {
     Diagnostics diagnostics(context.get(), quiet, said);
     absl::StatusOr<std::string> text = ReadInput(request.files[0]);
     if (!text.ok())

@@ -51,6 +51,10 @@ struct CompileRequest {
   std::string adviceOnMemory;
   /// Functions that a program in this process calls instead of the runtime's of the same name.
   std::vector<HostSymbol> replaced;
+
+  bool isModule() const {
+    return files.size() == 1 && llvm::StringRef(files[0]).ends_with(".mlir");
+  }
 };
 
 /// Descriptions of kernels by `CompileRequest::kernels`, for compilers of several threads.

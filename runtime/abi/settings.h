@@ -112,6 +112,8 @@ private:
   }
 };
 
+/// What `auto` is, where a size may be that. A driver replaces it before it generates IR.
+inline constexpr int64_t kAuto = -1;
 inline constexpr double kMostBatch = 1 << 20;
 inline constexpr double kMostRank = 1 << 16;
 inline constexpr double kMostSteps = double(int64_t(1) << 40);

@@ -22,10 +22,6 @@
 namespace boa {
 namespace {
 
-bool isModule(const CompileRequest &request) {
-  return llvm::StringRef(request.files.front()).ends_with(".mlir");
-}
-
 /// A checked spec, and the directory of its state.
 struct Read {
   frontend::Spec spec;
@@ -89,7 +85,7 @@ absl::StatusOr<Found> choose(const CompileRequest &compile) {
 } // namespace
 
 absl::Status usePlan(const StoredOptions &options, CompileRequest &compile, TrainerOptions &train) {
-  if (isModule(compile) || !(train.resume || options.choose))
+  if (compile.isModule() || !(train.resume || options.choose))
     return absl::OkStatus();
   absl::StatusOr<std::optional<Read>> spec = read(compile, train);
   if (!spec.ok() || !*spec)
@@ -129,7 +125,7 @@ absl::Status usePlan(const StoredOptions &options, CompileRequest &compile, Trai
 }
 
 absl::Status useStoredPlan(CompileRequest &compile, const TrainerOptions &train) {
-  if (isModule(compile))
+  if (compile.isModule())
     return absl::OkStatus();
   absl::StatusOr<std::optional<Read>> spec = read(compile, train);
   if (!spec.ok() || !*spec)

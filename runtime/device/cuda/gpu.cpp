@@ -59,9 +59,9 @@ absl::StatusOr<std::unique_ptr<Gpu>> Gpu::Open() {
         driver.Call("starting the GPU", driver.DevicePrimaryCtxRetain, &gpu->context, gpu->ordinal);
   if (status.ok())
     status = gpu->Enter();
-  size_t total = 0;
   if (status.ok())
-    status = driver.Call("asking for free memory", driver.MemGetInfo, &gpu->free_at_first, &total);
+    status =
+        driver.Call("asking for free memory", driver.MemGetInfo, &gpu->free_at_first, &gpu->total);
   if (!status.ok())
     return status;
   return gpu;

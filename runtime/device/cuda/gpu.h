@@ -45,6 +45,9 @@ public:
   const Limits &limits() const { return most; }
   std::string Describe() const; // "NVIDIA H200 (sm_90)"
   int capability() const { return major * 10 + minor; }
+  /// Of device memory, before anything was loaded and allocated.
+  int64_t total_bytes() const { return int64_t(total); }
+  int64_t free_bytes() const { return int64_t(free_at_first); }
   /// Whether so many bytes of device memory are free; if not, the status says who has the rest.
   absl::Status CheckFree(int64_t bytes) const;
 
@@ -60,7 +63,7 @@ private:
   Module module = nullptr;
   std::vector<LoadedFunction> loaded;
   Limits most;
-  size_t free_at_first = 0; // of device memory, once there was a context
+  size_t total = 0, free_at_first = 0; // of device memory, once there was a context
   std::string name;
   int major = 0, minor = 0;
 };

@@ -1,0 +1,92 @@
+//===- FreeMemory.cpp - `memory = auto` -----------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "tools/FreeMemory.h"
+
+#include "runtime/device/cuda/gpu.h"
+#include "runtime/probe/host.h"
+#include "runtime/support/units.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace boa {
+namespace {
+
+constexpr int64_t kMiB = 1 << 20;
+/// A trainer takes this much beside its arena at most. A sixteenth is left to the page cache.
+constexpr int64_t kOfProcess = 512 * kMiB, kOfSystem = 16;
+/// Code, cuBLASLt's and cuDNN's own memory and the functions' local memory, which grows with
+/// the GPU.
+constexpr int64_t kOfLibraries = 1024 * kMiB, kOfLocal = 64;
+
+absl::Status tooLittle(const char *path, int64_t free) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat(path, " = auto: of this machine's memory ", FormatBytes(double(free)),
+                   " are free, too little for a training: end what else runs, or give a size"));
+}
+
+absl::StatusOr<int64_t> freeOnGpu() {
+  constexpr char kPath[] = "machine.device.memory";
+  const auto gpu = cuda::Gpu::Open();
+  if (!gpu.ok())
+    return absl::Status(gpu.status().code(),
+                        absl::StrCat(kPath, " = auto: ", gpu.status().message(),
+                                     "; give a size to compile for another "
+                                     "machine"));
+  const int64_t kept = kOfLibraries + (*gpu)->total_bytes() / kOfLocal;
+  const int64_t free = (*gpu)->free_bytes();
+  if (free <= kept)
+    return tooLittle(kPath, free);
+  return free - kept;
+}
+
+} // namespace
+
+absl::Status replaceAutoMemory(CompileRequest &request) {
+  if (request.isModule())
+    return absl::OkStatus();
+  std::string diagnostics;
+  // Standard input can be read only once.
+  std::vector<frontend::InputText> texts = request.texts;
+  if (texts.empty())
+    texts = frontend::readFiles(request.files, diagnostics);
+  if (!diagnostics.empty())
+    return absl::OkStatus();
+  request.texts = texts;
+  const frontend::FrontendResult result = frontend::compileTexts(texts, request.overrides);
+  if (!result.spec)
+    return absl::OkStatus();
+  const MachineSettings &machine = result.spec->machine;
+  bool ofDevice = machine.device_memory == kAuto, ofHost = machine.host_memory == kAuto;
+  auto replace = [&](const char *path, int64_t bytes) {
+    request.overrides.push_back(absl::StrCat(path, "=", bytes, " B"));
+  };
+  const bool onGpu = (request.target.empty() ? WordOf(machine.device) : request.target) == "cuda";
+  if (ofDevice && onGpu) {
+    const absl::StatusOr<int64_t> free = freeOnGpu();
+    if (!free.ok())
+      return free.status();
+    replace("machine.device.memory", *free);
+    ofDevice = false;
+  }
+  if (!ofDevice && !ofHost)
+    return absl::OkStatus();
+  const int64_t free = int64_t(MeasureMemory().value);
+  int64_t bytes = free - free / kOfSystem - kOfProcess;
+  if (ofDevice && ofHost)
+    bytes /= 2;
+  else if (!onGpu)
+    bytes -= ofDevice ? machine.host_memory : machine.device_memory;
+  if (bytes <= 0)
+    return tooLittle(ofDevice ? "machine.device.memory" : "machine.host.memory", free);
+  if (ofDevice)
+    replace("machine.device.memory", bytes);
+  if (ofHost)
+    replace("machine.host.memory", bytes);
+  return absl::OkStatus();
+}
+
+} // namespace boa
