@@ -190,7 +190,7 @@ std::string Simulation::FormatLinks(int64_t ns) {
 absl::Status Simulation::Run() {
   if (absl::Status status = Open(); !status.ok())
     return status;
-  while (done < options.steps) {
+  while (done < options.steps - (options.leave_last ? 1 : 0)) {
     if (runs.empty())
       Enqueue();
     // As a run does: the next is there before the last has ended.

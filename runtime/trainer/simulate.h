@@ -25,6 +25,9 @@ struct SimulateOptions {
   std::vector<std::string> sources; // files of the program: no output replaces them
   std::FILE *out = stdout;          // null: prints nothing
   bool record = false;              // returns what ran in a step, and its memory
+  /// Returns when the last step but one has ended. So `steps` is 2 or more. Results are those of
+  /// the steps that have ended.
+  bool leave_last = false;
   /// A file of measured kernels. Each line has a kernel's name and its seconds. Other kernels take
   /// the time that the machine's rates give.
   std::string kernels;

@@ -46,7 +46,7 @@ private:
   bool fits(std::vector<std::string> changes) {
     Choice choice = shortage.choice;
     choice.changes = std::move(changes);
-    return trials.runWhole(choice).fits;
+    return trials.compileWhole(choice).fits;
   }
 
   bool isF32(llvm::StringRef change) const {
@@ -59,7 +59,7 @@ private:
     std::vector<std::string> enough =
         findMemory(config.machine, shortage.need, [&](const std::vector<std::string> &changes) {
           choice.changes = changes;
-          const Trial &trial = trials.runWhole(choice);
+          const Trial &trial = trials.compileWhole(choice);
           return trial.fits ? "" : trial.need.empty() ? "it is not possible" : trial.need;
         });
     memories = std::max<size_t>(enough.size(), 1);

@@ -18,6 +18,10 @@ namespace {
 /// A share of all memory that is not worth another trial.
 constexpr double kWorth = 0.02;
 
+Room middle(const Room &a, const Room &b) {
+  return {(a.device + b.device) / 2, (a.host + b.host) / 2};
+}
+
 bool isUsed(double left, double all) { return all == 0 || left < kWorth * all; }
 
 double writtenBy(const Trial &trial) {
@@ -27,12 +31,12 @@ double writtenBy(const Trial &trial) {
   return bytes;
 }
 
-/// Roles that may be placed in memory as a whole. Such a role needs no slots, so it may take less
-/// memory than a part of it. Roles with the most traffic for each byte come first.
-std::vector<RoleUse> wholeRoles(const Choice &base, std::vector<RoleUse> roles) {
+/// Roles that may be placed in `room` bytes of memory as a whole. Such a role needs no slots, so it
+/// may take less memory than a part of it. Roles with the most traffic for each byte come first.
+std::vector<RoleUse> wholeRoles(const Choice &base, std::vector<RoleUse> roles, double room) {
   auto moved = [](const RoleUse &use) { return (use.read + use.written) / use.bytes; };
   llvm::erase_if(roles, [&](const RoleUse &use) {
-    return !base.places.count(use.role) || use.bytes == 0 || moved(use) == 0;
+    return !base.places.count(use.role) || use.bytes == 0 || use.bytes > room || moved(use) == 0;
   });
   llvm::sort(roles, [&](const RoleUse &a, const RoleUse &b) {
     return std::make_pair(-moved(a), a.role) < std::make_pair(-moved(b), b.role);
@@ -45,10 +49,12 @@ Choice withWhole(Choice choice, const RoleUse &use) {
   return choice;
 }
 
-/// Places whole roles in memory. A role stays if it fits.
+/// Places whole roles in `room` bytes of memory. A role stays if it fits.
 void fillWhole(Trials &trials, Choice choice, std::pair<Choice, const Trial *> &best,
-               const std::vector<RoleUse> &roles, const std::vector<Choice> &behind) {
+               const std::vector<RoleUse> &roles, double room, const std::vector<Choice> &behind) {
   for (size_t i = 0; i < roles.size(); ++i) {
+    if (roles[i].bytes > room)
+      continue;
     Choice next = withWhole(choice, roles[i]);
     std::vector<Choice> later;
     if (i + 1 < roles.size())
@@ -59,6 +65,7 @@ void fillWhole(Trials &trials, Choice choice, std::pair<Choice, const Trial *> &
     if (!trial.fits)
       continue;
     choice = next;
+    room -= roles[i].bytes;
     if (isBetter(trial, *best.second))
       best = {choice, &trial};
   }
@@ -79,28 +86,27 @@ std::pair<Choice, const Trial *> fill(Trials &trials, const Choice &base, const 
   if (base.places.empty())
     return best;
   const std::vector<RoleUse> roles = usesOf(baseTrial.program);
-  const std::vector<RoleUse> whole = wholeRoles(base, roles);
+  const Room all = roomOf(baseTrial.program.machine);
+  const std::vector<RoleUse> whole = wholeRoles(base, roles, all.host);
   std::vector<Choice> later;
   if (!whole.empty())
     later.push_back(withWhole(base, whole[0]));
   llvm::append_range(later, behind);
   trials.prepare(later);
-  Room room = roomLeft(baseTrial.program);
+  // The last one that fits holds most. Only this one is simulated.
+  std::optional<Choice> filled;
+  Room room = roomLeft(baseTrial.program), least;
   for (int attempt = 0; attempt < 5; ++attempt) {
     const Choice choice = spread(base, roles, room, baseTrial.program);
-    const Trial &trial = trials.run(choice);
+    const Trial &trial = trials.compile(choice);
     if (!trial.fits) {
-      room.device *= 0.85;
-      room.host *= 0.85;
+      room = filled ? middle(least, room) : Room{0.85 * room.device, 0.85 * room.host};
       continue;
     }
-    if (isBetter(trial, *best.second))
-      best = {choice, &trial};
-    if (trial.seconds <= bound * (1 + kNear))
-      break;
+    filled = choice;
+    least = room;
     // Homes need no slots: there may be more room than it seemed.
     const Room left = roomLeft(trial.program);
-    const Room all = roomOf(trial.program.machine);
     if (isUsed(left.device, all.device) && isUsed(left.host, all.host))
       break;
     if (llvm::all_of(choice.places, [](const auto &place) { return place.second.rest() == 0; }))
@@ -108,8 +114,11 @@ std::pair<Choice, const Trial *> fill(Trials &trials, const Choice &base, const 
     room.device += left.device;
     room.host += left.host;
   }
+  if (filled)
+    if (const Trial &trial = trials.run(*filled); isBetter(trial, *best.second))
+      best = {*filled, &trial};
   if (best.second->seconds > bound * (1 + kNear))
-    fillWhole(trials, base, best, whole, behind);
+    fillWhole(trials, base, best, whole, all.host, behind);
   return best;
 }
 

@@ -65,7 +65,8 @@ private:
                                  ? "  no number of tokens a step hides the SSD with these places\n"
                                  : absl::StrCat("  from ", FormatCount(std::ceil(*hiding)),
                                                 " tokens a step on, compute hides the SSD\n"));
-    absl::StrAppendFormat(&text, "  %d plans compiled and simulated\n", found.tried);
+    absl::StrAppendFormat(&text, "  %d plans compiled, %d of them simulated\n", found.compiled,
+                          found.simulated);
   }
 
   void addRoles() {

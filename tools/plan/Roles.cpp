@@ -188,14 +188,7 @@ Bound longest(const Limits &limits) {
   return bound;
 }
 
-Limits limitsOf(const Trial &trial, const MachineSettings &machine, bool saved) {
-  const Program &program = trial.program;
-  const Busy work = busyOf(trial);
-  Limits limits;
-  if (work.shared)
-    limits["compute and optimizer"] = work.compute + work.optimizer;
-  else
-    limits = {{"compute", work.compute}, {"optimizer", work.optimizer}};
+Limits limitsOfTransfers(const Program &program, const MachineSettings &machine, bool saved) {
   std::map<std::string, Moved> roles;
   for (const Storage &storage : program.storages) {
     if (planRole(program, storage).empty() || (storage.role == "saved" && !saved))
@@ -215,6 +208,7 @@ Limits limitsOf(const Trial &trial, const MachineSettings &machine, bool saved) 
     }
     return leastMoved(std::move(list), room);
   };
+  Limits limits;
   const SsdRates ssd = ratesOf(machine);
   const Room room = roomOf(machine);
   const double memory = room.device + room.host;
@@ -226,6 +220,18 @@ Limits limitsOf(const Trial &trial, const MachineSettings &machine, bool saved) 
         timeOf(least(room.device, {&traffic.to_device}), double(machine.to_device));
     limits["copies to host"] =
         timeOf(least(room.device, {&traffic.to_host}), double(machine.to_host));
+  }
+  return limits;
+}
+
+Limits limitsOf(const Trial &trial, const MachineSettings &machine, bool saved) {
+  Limits limits = limitsOfTransfers(trial.program, machine, saved);
+  const Busy work = busyOf(trial);
+  if (work.shared) {
+    limits["compute and optimizer"] = work.compute + work.optimizer;
+  } else {
+    limits["compute"] = work.compute;
+    limits["optimizer"] = work.optimizer;
   }
   return limits;
 }

@@ -37,9 +37,11 @@ Room roomLeft(const Program &program);
 Choice spread(const Choice &base, const std::vector<RoleUse> &roles, Room room,
               const Program &program);
 
-/// What no place of the roles can spare the machine's links. `trial` has everything on SSD; the
-/// limits of memory are those of `machine`. Without `saved`, activations that are kept move for
+/// What no place of the roles can spare the links that move bytes. `program` has everything on SSD;
+/// the limits of memory are those of `machine`. Without `saved`, activations that are kept move for
 /// nothing.
+Limits limitsOfTransfers(const Program &program, const MachineSettings &machine, bool saved);
+/// With those of kernels and updates, of a trial that was simulated.
 Limits limitsOf(const Trial &trial, const MachineSettings &machine, bool saved);
 
 /// From how many tokens a step on the SSDs take no longer than kernels, and updates if one

@@ -31,13 +31,6 @@ public:
         vocabularyBlocks(config.plan.vocabulary_blocks) {}
 
   std::optional<Found> run(Shortage &shortage) {
-    std::vector<Choice> later;
-    for (Schedule order : free.orders())
-      for (bool recompute : free.recomputes())
-        later.push_back(
-            free.smallest(order, recompute, free.microBatches().front(), vocabularyBlocks));
-    later.erase(later.begin());
-    trials.prepare(later);
     for (Schedule order : free.orders())
       search(order);
     shortage = least;
@@ -53,7 +46,8 @@ public:
       shortage = {found->trial.need, found->choice};
       return std::nullopt;
     }
-    found->tried = trials.count();
+    found->compiled = trials.compiled();
+    found->simulated = trials.simulated();
     found->bound = longest(limits);
     found->isHorizontalPlan = horizontal <= horizontalAtLeast;
     found->horizontal = std::min(horizontal, horizontalAtLeast);
@@ -111,12 +105,15 @@ private:
   // Bounds
   //===--------------------------------------------------------------------===//
 
-  /// Within the machine's memory, if the trial was without limits, too.
-  Limits limitsOf(const Trial &trial, bool saved = true) const {
+  /// The trial's machine with this one's memory: the trial may have been without limits.
+  MachineSettings limited(const Trial &trial) const {
     MachineSettings limited = trial.program.machine;
     limited.device_memory = machine.device_memory;
     limited.host_memory = machine.host_memory;
-    return boa::limitsOf(trial, limited, saved);
+    return limited;
+  }
+  Limits limitsOf(const Trial &trial, bool saved = true) const {
+    return boa::limitsOf(trial, limited(trial), saved);
   }
   Bound boundOf(const Trial &trial) const { return longest(limitsOf(trial)); }
 
@@ -180,13 +177,13 @@ private:
                      found->trial.seconds < best->trial.seconds * kFar);
   }
 
-  /// The plan that takes least memory. A step that clips may fit with another delay only.
+  /// The plan that takes least memory, compiled. A step that clips may fit with another delay only.
   std::pair<Choice, const Trial *> begin(Schedule order, bool recompute, int64_t microBatch) {
     Choice choice = free.smallest(order, recompute, microBatch, vocabularyBlocks);
     const Trial *trial = nullptr;
     for (double delay : free.delays(order)) {
       choice.delay = delay;
-      trial = &trials.run(choice);
+      trial = &trials.compile(choice);
       if (trial->fits || !trial->possible || !NeedsNorm(config.train))
         break;
     }
@@ -195,28 +192,31 @@ private:
 
   /// Larger micro-batches come first. Smaller ones take less memory for kernels, which leaves
   /// more for the rest. But no link has less to do then: each layer reads its weights more often
-  /// in kernels, and in horizontal order from SSD, too. So what is left out lowers no bound.
+  /// in kernels, and in horizontal order from SSD, too. So what is left out lowers no bound that is
+  /// below the best plan's time.
   void walkMicroBatches(Schedule order, bool recompute) {
     int worse = 0;
     double before = std::numeric_limits<double>::infinity();
     for (int64_t microBatch : free.microBatches()) {
+      std::vector<Choice> later;
+      if (const int64_t smaller = free.nextMicroBatch(microBatch))
+        later.push_back(free.smallest(order, recompute, smaller, vocabularyBlocks));
+      trials.prepare(later, /*simulated=*/false);
       const auto [base, trial] = begin(order, recompute, microBatch);
       if (!trial->fits) {
         if (trial->possible && (recompute || least.need.empty()))
           least = {trial->need, base};
         continue;
       }
+      // Its transfers alone may take too long. And smaller ones are no better.
+      if (isHopeless(order,
+                     longest(limitsOfTransfers(trial->program, limited(*trial), /*saved=*/true))))
+        return;
+      trials.run(base);
       note(limitsOf(*trial));
       const Bound here = boundOf(*trial);
-      const bool hopeless = here.seconds > secondsOfBest() * (1 - kNear);
-      if (hopeless && order == Schedule::horizontal)
-        horizontalAtLeast = std::min(horizontalAtLeast, here.seconds);
-      // And smaller ones are no better.
-      if (hopeless)
+      if (isHopeless(order, here))
         return;
-      std::vector<Choice> later;
-      if (const int64_t smaller = free.nextMicroBatch(microBatch))
-        later.push_back(free.smallest(order, recompute, smaller, vocabularyBlocks));
       const double seconds = consider(base, *trial, later);
       if (seconds <= here.seconds * (1 + kNear) || seconds > secondsOfBest() * kHopeless)
         return;
@@ -225,6 +225,14 @@ private:
       if (worse == 2)
         return;
     }
+  }
+
+  /// Whether a plan of this bound is no better than the best one.
+  bool isHopeless(Schedule order, const Bound &bound) {
+    const bool hopeless = bound.seconds > secondsOfBest() * (1 - kNear);
+    if (hopeless && order == Schedule::horizontal)
+      horizontalAtLeast = std::min(horizontalAtLeast, bound.seconds);
+    return hopeless;
   }
 
   /// Of all orders so far.

@@ -47,8 +47,8 @@ struct Found {
   /// Seconds of the best horizontal plan, or what none of them beats; 0: none fits.
   double horizontal = 0;
   bool isHorizontalPlan = false;
-  int64_t tried = 0;
-  std::string block; // of the choice
+  int64_t compiled = 0, simulated = 0; // plans
+  std::string block;                   // of the choice
 };
 
 /// The plan that takes least memory, and why it does not fit; empty: none is possible.

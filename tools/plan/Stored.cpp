@@ -118,7 +118,7 @@ absl::Status usePlan(const StoredOptions &options, CompileRequest &compile, Trai
   train.plan = {found->block, given};
   say(absl::StrFormat("the plan, chosen from %d that were compiled and simulated: a step takes %s; "
                       "none is faster than %s, bound by %s\n\n%s",
-                      found->tried, FormatSeconds(found->trial.seconds),
+                      found->simulated, FormatSeconds(found->trial.seconds),
                       FormatSeconds(found->bound.seconds), found->bound.link, found->block));
   use(train.plan, "the plan that was chosen", compile);
   return absl::OkStatus();

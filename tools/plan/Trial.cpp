@@ -22,8 +22,8 @@
 namespace boa {
 namespace {
 
-// The first steps fill memory and pipelines, and the last one has what drains behind it. Even
-// steps may run in another order than odd ones.
+// The first steps fill memory and pipelines. The last one, which is not waited for, begins while
+// the one before it ends. Even steps may run in another order than odd ones.
 constexpr int64_t kSteps = 5;
 constexpr size_t kFirstSteady = 2, kSteady = 2;
 
@@ -48,6 +48,7 @@ absl::StatusOr<SimulatedRun> simulateSteps(const Program &program, boa_entry_poi
                                            bool record = false) {
   SimulateOptions options;
   options.steps = kSteps;
+  options.leave_last = true;
   options.out = nullptr;
   options.record = record;
   EntryPoints entries;
@@ -77,8 +78,8 @@ struct Trials::Way {
 };
 
 struct Trials::Made {
-  std::once_flag once;
-  bool isAskedFor = false;
+  std::once_flag compiled, simulated;
+  bool isAskedFor = false, isUsed = false; // compiled, simulated
   std::unique_ptr<JitProgram> jit;
   Trial trial;
 
@@ -89,6 +90,22 @@ struct Trials::Made {
     trial.possible = trial.fits || !trial.need.empty();
     if (!trial.possible)
       trial.failure.diagnostics = compiler.diagnostics();
+  }
+
+  /// Waits while another thread simulates it.
+  void simulate() {
+    std::call_once(simulated, [&] {
+      if (!trial.fits)
+        return;
+      auto run = simulateSteps(trial.program, trial.step);
+      if (!run.ok()) {
+        trial.failure.status = run.status();
+        trial.fits = trial.possible = false;
+        return;
+      }
+      trial.seconds = steadySeconds(*run);
+      trial.uses = std::move(run->uses);
+    });
   }
 
 private:
@@ -108,11 +125,6 @@ private:
     if (!parsed.ok())
       return parsed.status();
     trial.program = *std::move(parsed);
-    auto run = simulateSteps(trial.program, trial.step);
-    if (!run.ok())
-      return run.status();
-    trial.seconds = steadySeconds(*run);
-    trial.uses = std::move(run->uses);
     return absl::OkStatus();
   }
 };
@@ -253,7 +265,7 @@ Trials::Made &Trials::entryOf(const Way &way) {
 
 /// Waits while another thread compiles it.
 void Trials::compile(Made &entry, const Way &way) {
-  std::call_once(entry.once, [&] {
+  std::call_once(entry.compiled, [&] {
     std::unique_ptr<Compiler> compiler;
     {
       const std::lock_guard<std::mutex> lock(mutex);
@@ -270,40 +282,56 @@ void Trials::compile(Made &entry, const Way &way) {
   });
 }
 
-const Trial &Trials::make(const Choice &choice, int64_t mostChunks, bool limited) {
+const Trial &Trials::make(const Choice &choice, bool simulated, int64_t mostChunks, bool limited) {
   const Way way = wayOf(choice, mostChunks, limited);
   Made &entry = entryOf(way);
   compile(entry, way);
-  if (!std::exchange(entry.isAskedFor, true)) {
-    ++compiled;
-    if (!entry.trial.possible && !failure)
-      failure = entry.trial.failure;
+  countCompiled += !std::exchange(entry.isAskedFor, true);
+  if (simulated) {
+    entry.simulate();
+    countSimulated += entry.trial.fits && !std::exchange(entry.isUsed, true);
   }
+  if (!entry.trial.possible && !failure)
+    failure = entry.trial.failure;
   return entry.trial;
 }
 
-void Trials::prepare(const std::vector<Choice> &choices) {
+void Trials::prepare(const std::vector<Choice> &choices, bool simulated) {
   const int64_t now = ++prepared;
   if (countOthers() == 0) // the only core is the caller's
     return;
   for (const Choice &choice : choices)
-    others.async([this, now, way = wayOf(choice, kMostChunks, /*limited=*/true)] {
-      if (prepared == now)
-        compile(entryOf(way), way);
+    others.async([this, now, simulated, way = wayOf(choice, kMostChunks, /*limited=*/true)] {
+      if (prepared != now)
+        return;
+      Made &entry = entryOf(way);
+      compile(entry, way);
+      if (simulated)
+        entry.simulate();
     });
 }
 
-const Trial &Trials::run(const Choice &choice) { return make(choice); }
+const Trial &Trials::run(const Choice &choice) { return make(choice, /*simulated=*/true); }
+
+const Trial &Trials::compile(const Choice &choice) { return make(choice, /*simulated=*/false); }
 
 const Trial &Trials::runUnlimited(const Choice &choice) {
-  return make(choice, kMostChunks, /*limited=*/false);
+  return make(choice, /*simulated=*/true, kMostChunks, /*limited=*/false);
+}
+
+const Trial &Trials::makeWhole(const Choice &choice, bool simulated) {
+  const Trial &trial = make(choice, simulated);
+  const bool whole = llvm::none_of(trial.program.groups,
+                                   [](const Group &group) { return group.chunks >= kMostChunks; });
+  return whole ? trial : make(choice, simulated, /*mostChunks=*/0);
 }
 
 const Trial &Trials::runWhole(const Choice &choice) {
-  const Trial &trial = run(choice);
-  const bool whole = llvm::none_of(trial.program.groups,
-                                   [](const Group &group) { return group.chunks >= kMostChunks; });
-  return whole ? trial : make(choice, /*mostChunks=*/0);
+  return makeWhole(choice, /*simulated=*/true);
+}
+
+const Trial &Trials::compileWhole(const Choice &choice) {
+  return makeWhole(choice, /*simulated=*/false);
 }
 
 absl::StatusOr<SimulatedRun> Trials::record(const Trial &trial) {

@@ -53,12 +53,13 @@ struct Failure {
 /// What became of a choice.
 struct Trial {
   bool possible = false, fits = false;
-  std::string need;   // if it does not fit: "it needs 2.00 GiB but the machine has 1.00 GiB"
-  Failure failure;    // if it is not possible
-  double seconds = 0; // of a steady step
-  std::vector<LinkUse> uses;
+  std::string need; // if it does not fit: "it needs 2.00 GiB but the machine has 1.00 GiB"
+  Failure failure;  // if it is not possible
   Program program;
   boa_entry_point step = nullptr; // alive as long as Trials
+  // If it was simulated:
+  double seconds = 0; // of a steady step
+  std::vector<LinkUse> uses;
 };
 
 /// Compiles a spec with other plans, and simulates a few steps of each. One thread calls.
@@ -73,20 +74,25 @@ public:
   const std::optional<Config> &config() const { return settings; }
   bool isGiven(const std::string &path) const;
 
-  /// Remembers choices that were tried.
+  /// Compiles and simulates it. Remembers choices that were tried.
   const Trial &run(const Choice &choice);
+  /// Compiles it only: seconds and uses are not for reading, since another thread may write them.
+  const Trial &compile(const Choice &choice);
   /// Other threads try these in their order, in case that `run` is asked for them, and forget those
   /// of earlier calls. It changes no result and no count.
-  void prepare(const std::vector<Choice> &choices);
+  void prepare(const std::vector<Choice> &choices, bool simulated = true);
   /// On the same machine without limits of memory.
   const Trial &runUnlimited(const Choice &choice);
   /// With the chunks that a run has. A trial has fewer, to be fast, if a group is large.
   const Trial &runWhole(const Choice &choice);
+  const Trial &compileWhole(const Choice &choice);
   /// Seconds of a steady step of a trial that fits, on a machine with other rates.
   static double simulate(const Trial &trial, const MachineSettings &machine);
   /// The same, with what ran in one of them.
   static absl::StatusOr<SimulatedRun> record(const Trial &trial);
-  int64_t count() const { return compiled; }
+  /// How many were asked for.
+  int64_t compiled() const { return countCompiled; }
+  int64_t simulated() const { return countSimulated; }
   /// Of the first trial that was not possible.
   const std::optional<Failure> &firstFailure() const { return failure; }
 
@@ -102,7 +108,9 @@ private:
   Way wayOf(const Choice &choice, int64_t mostChunks, bool limited) const;
   Made &entryOf(const Way &way);
   void compile(Made &entry, const Way &way);
-  const Trial &make(const Choice &choice, int64_t mostChunks = kMostChunks, bool limited = true);
+  const Trial &make(const Choice &choice, bool simulated, int64_t mostChunks = kMostChunks,
+                    bool limited = true);
+  const Trial &makeWhole(const Choice &choice, bool simulated);
   std::vector<std::string> overrides(const Choice &choice) const;
   std::string schedule(const Choice &choice) const;
   Placement place(const Shares &shares) const;
@@ -112,7 +120,7 @@ private:
   std::vector<std::string> given, activations;
   int kindsOfLayers = 0;
   std::optional<Failure> failure;
-  int64_t compiled = 0; // of those that were asked for
+  int64_t countCompiled = 0, countSimulated = 0;
 
   KernelStore kernels;
   std::mutex mutex; // of the next two
