@@ -16,6 +16,17 @@
 // CHECK-NOT:     boa.add %x
 // CHECK:         boa.rms_norm_grad %[[S]]
 
+// Two products are accumulated into the addend, one behind the other. So the sum of all three is saved.
+
+// CHECK-LABEL: func.func @nested_forward_saving
+// CHECK:         %[[L:.*]] = boa.linear %x, %out :
+// CHECK:         %[[T:.*]] = boa.add %{{.*}}, %[[L]]
+// CHECK:         %[[S:.*]] = boa.add %x, %[[T]]
+// CHECK:         return %{{.*}}, %[[S]], %{{.*}} :
+// CHECK-LABEL: func.func @nested_backward
+// CHECK-NOT:     boa.add %x
+// CHECK:         boa.rms_norm_grad
+
 // Forward uses the other product twice. Backward needs only one of these sums, and knows of the other
 // use. In bf16 it would round once instead of twice.
 
@@ -45,8 +56,14 @@ boa.group @twice repeat 2 {
   boa.param @w : tensor<8x8xf32> = "ones"
   boa.param @norm : tensor<8xf32> = "ones"
 }
+boa.group @nested repeat 2 {
+  boa.param @w : tensor<8x8xf32> = "ones"
+  boa.param @norm : tensor<8xf32> = "ones"
+  boa.param @out : tensor<8x8xf32> = "ones"
+}
 boa.stage @embed_forward
 boa.stage @block_forward repeat 2
+boa.stage @nested_forward repeat 2
 boa.stage @twice_forward repeat 2
 boa.stage @head_forward
 func.func @embed_forward(%tokens: tensor<2x4xi32>, %wte: tensor<16x8xf32> {boa.param = @embed::@wte}) -> tensor<2x4x8xf32> {
@@ -56,6 +73,15 @@ func.func @embed_forward(%tokens: tensor<2x4xi32>, %wte: tensor<16x8xf32> {boa.p
 func.func @block_forward(%x: tensor<2x4x8xf32>, %w: tensor<8x8xf32> {boa.param = @block::@w}, %norm: tensor<8xf32> {boa.param = @block::@norm}, %out: tensor<8x8xf32> {boa.param = @block::@out}) -> tensor<2x4x8xf32> {
   %p = boa.linear %x, %w {boa.name = "p", boa.activation = {place = "host"}} : (tensor<2x4x8xf32>, tensor<8x8xf32>) -> tensor<2x4x8xf32>
   %s = boa.add %x, %p {boa.activation = {save = false}} : tensor<2x4x8xf32>, tensor<2x4x8xf32>
+  %n = boa.rms_norm %s, %norm : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
+  %y = boa.linear %n, %out : (tensor<2x4x8xf32>, tensor<8x8xf32>) -> tensor<2x4x8xf32>
+  return %y : tensor<2x4x8xf32>
+}
+func.func @nested_forward(%x: tensor<2x4x8xf32>, %w: tensor<8x8xf32> {boa.param = @nested::@w}, %norm: tensor<8xf32> {boa.param = @nested::@norm}, %out: tensor<8x8xf32> {boa.param = @nested::@out}) -> tensor<2x4x8xf32> {
+  %p = boa.linear %x, %w {boa.activation = {save = false}} : (tensor<2x4x8xf32>, tensor<8x8xf32>) -> tensor<2x4x8xf32>
+  %l = boa.linear %x, %out : (tensor<2x4x8xf32>, tensor<8x8xf32>) -> tensor<2x4x8xf32>
+  %t = boa.add %p, %l {boa.activation = {save = false}} : tensor<2x4x8xf32>, tensor<2x4x8xf32>
+  %s = boa.add %x, %t {boa.activation = {save = false}} : tensor<2x4x8xf32>, tensor<2x4x8xf32>
   %n = boa.rms_norm %s, %norm : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
   %y = boa.linear %n, %out : (tensor<2x4x8xf32>, tensor<8x8xf32>) -> tensor<2x4x8xf32>
   return %y : tensor<2x4x8xf32>
