@@ -236,9 +236,11 @@ absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Pha
     nameArguments(module);
   }
   buildPipeline(pm, options);
-  if (failed(pm.run(module)))
-    return alreadyPrinted();
-  return absl::OkStatus();
+  const bool done = succeeded(pm.run(module));
+  // Memory is looked at when the kernels are done.
+  if (stop == Phase::llvm && (done || !need.empty()))
+    keepKernels(request.kernels, module);
+  return done ? absl::OkStatus() : alreadyPrinted();
 }
 
 /// Null: they were not compiled yet.
@@ -304,13 +306,8 @@ absl::StatusOr<std::unique_ptr<JitProgram>> Compiler::jit(const CompileRequest &
   if (request.mostChunks > 0)
     (**module)->setAttr(kMostChunksAttr,
                         Builder(context.get()).getI64IntegerAttr(request.mostChunks));
-  absl::Status lowered = lower(**module, request, Phase::llvm);
-  // Memory is looked at when the kernels are done.
-  const bool hasKernels = lowered.ok() || !need.empty();
-  if (hasKernels)
-    keepKernels(request.kernels, **module);
-  if (!lowered.ok())
-    return lowered;
+  if (absl::Status status = lower(**module, request, Phase::llvm); !status.ok())
+    return status;
   std::vector<HostSymbol> symbols = request.replaced;
   for (const RuntimeSymbol &symbol : RuntimeSymbols())
     if (llvm::none_of(request.replaced, [&](const HostSymbol &other) {

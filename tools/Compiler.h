@@ -44,7 +44,7 @@ struct CompileRequest {
   std::string deviceCode = "ptx"; // or "emulated"
   int64_t blockRows = 0;          // PipelineOptions
   /// For simulations: no group has more chunks (0: as many as a run has), and kernels that were
-  /// compiled with the same key are not compiled again (empty: all are).
+  /// compiled with the same key are not compiled again (empty: all are), with Phase::llvm.
   int64_t mostChunks = 0;
   std::string kernels;
   /// How to make it fit its memory, where that is not a change of the spec's plan; may be empty.

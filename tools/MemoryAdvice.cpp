@@ -48,7 +48,10 @@ std::string printBytes(double bytes) {
 /// Compiles a spec with changes of its plan.
 class Trials {
 public:
-  explicit Trials(const CompileRequest &request) : request(request) {}
+  explicit Trials(const CompileRequest &spec) : request(spec) {
+    request.simulate = true;
+    request.dump.clear();
+  }
 
   bool fits(const Changes &changes) { return compile(changes) && need.empty(); }
   /// A change that is of no other order, say, is none.
@@ -58,7 +61,6 @@ public:
 
   /// The settings of the spec without changes; none if the spec is wrong.
   std::optional<Config> config() {
-    Compiler compiler(/*quiet=*/true);
     auto module = compiler.load(request);
     return module.ok() ? std::optional<Config>(**module) : std::nullopt;
   }
@@ -66,16 +68,21 @@ public:
 private:
   bool compile(const Changes &changes) {
     CompileRequest changed = request;
-    changed.dump.clear();
     llvm::append_range(changed.overrides, changes);
-    Compiler compiler(/*quiet=*/true);
+    // Places, memory and delay change no kernel.
+    changed.kernels = "as given";
+    for (llvm::StringRef change : changes)
+      if (!change.starts_with("plan.place=") && !change.contains(".memory=") &&
+          !change.contains(".delay="))
+        absl::StrAppend(&changed.kernels, " ", change.str());
     auto module = compiler.load(changed);
-    bool done = module.ok() && compiler.lower(**module, changed, Phase::storage).ok();
+    bool done = module.ok() && compiler.lower(**module, changed, Phase::llvm).ok();
     need = compiler.memoryNeed();
     return done;
   }
 
-  const CompileRequest &request;
+  CompileRequest request;
+  Compiler compiler{/*quiet=*/true};
   std::string need;
 };
 
@@ -109,12 +116,16 @@ Changes changesOf(const Config &config) {
 /// the changes; 0 if none does.
 int64_t findFirst(Trials &trials, const Changes &changes, const std::vector<int64_t> &numbers,
                   std::string (*change)(int64_t)) {
-  auto fitting = llvm::partition_point(numbers, [&](int64_t number) {
+  auto fits = [&](int64_t number) {
     Changes tried = changes;
     tried.push_back(change(number));
-    return !trials.fits(tried);
-  });
-  return fitting == numbers.end() ? 0 : *fitting;
+    return trials.fits(tried);
+  };
+  if (numbers.empty() || !fits(numbers.back()))
+    return 0;
+  auto larger = llvm::ArrayRef<int64_t>(numbers).drop_back();
+  auto fitting = llvm::partition_point(larger, [&](int64_t number) { return !fits(number); });
+  return fitting == larger.end() ? numbers.back() : *fitting;
 }
 
 int64_t largestMicroBatch(Trials &trials, const Config &config, const Changes &changes) {
