@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """DeepSpeed ZeRO-Infinity on the shape of the comparison: weights and optimizer on disk.
 
-The model of rival_torch.py under ZeRO stage 3, one process, CPU accelerator,
-parameters and optimizer states on --nvme, f32 or bf16. Nothing is recomputed: at these
+The model of rival_torch.py under ZeRO stage 3, one process, on the CPU or the GPU (--device
+cuda), parameters and optimizer states on --nvme, f32 or bf16. Nothing is recomputed: at these
 micro-batches the activations fit, and DeepSpeed is faster so. Speaks as
 rival_torch.py does, and prints bytes that the system read and wrote for the
 process, which is what /proc/self/io counts.
@@ -11,8 +11,7 @@ import argparse
 import os
 import sys
 
-# Before torch: one process, and no search for a GPU.
-os.environ.setdefault("DS_ACCELERATOR", "cpu")
+# Before torch: one process.
 os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
 os.environ.setdefault("MASTER_PORT", "29533")
 os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", LOCAL_SIZE="1", DS_SKIP_CUDA_CHECK="1")
@@ -23,7 +22,10 @@ import rival_torch  # noqa: E402
 
 
 def configuration(options):
-    place = {"device": "nvme", "nvme_path": options.nvme, "pin_memory": False}
+    place = {"device": "nvme", "nvme_path": options.nvme, "pin_memory": options.device == "cuda"}
+    # Of 12 width^2 elements a layer, and 4 width^2 of its largest parameter.
+    layer = 12 * options.width ** 2
+    bucket = int(1.4 * layer)
     return {
         "train_micro_batch_size_per_gpu": options.batch,
         "gradient_accumulation_steps": options.accumulate,
@@ -31,17 +33,17 @@ def configuration(options):
                                                   "weight_decay": 0.1}},
         "zero_optimization": {
             "stage": 3,
-            # A layer is 7.1M elements, its largest parameter 2.4M.
-            "offload_param": {**place, "buffer_count": 8, "buffer_size": options.buffer,
+            "offload_param": {**place, "buffer_count": 8,
+                              "buffer_size": options.buffer or int(0.7 * layer),
                               "max_in_cpu": 0},
             "offload_optimizer": {**place, "buffer_count": 16, "pipeline_read": True,
                                   "pipeline_write": True},
-            "sub_group_size": 10_000_000,
-            "stage3_prefetch_bucket_size": 10_000_000,
-            "stage3_max_live_parameters": 20_000_000,
+            "sub_group_size": bucket,
+            "stage3_prefetch_bucket_size": bucket,
+            "stage3_max_live_parameters": 2 * bucket,
             "stage3_max_reuse_distance": 0,
             "stage3_param_persistence_threshold": 10_000,
-            "reduce_bucket_size": 10_000_000,
+            "reduce_bucket_size": bucket,
         },
         "aio": {"block_size": 1 << 20, "queue_depth": 16, "intra_op_parallelism": 1,
                 "single_submit": False, "overlap_events": True},
@@ -56,8 +58,10 @@ def main():
     parser.add_argument("--nvme", required=True, help="directory for parameters and states")
     parser.add_argument("--bf16", action="store_true")
     parser.add_argument("--accumulate", type=int, default=4, help="micro-batches of a step")
-    parser.add_argument("--buffer", type=int, default=5_000_000, help="elements of a buffer")
+    parser.add_argument("--buffer", type=int, default=0,
+                        help="elements of a buffer (0: 0.7 of a layer's)")
     options = parser.parse_args()
+    os.environ.setdefault("DS_ACCELERATOR", options.device)
 
     # DeepSpeed logs to stdout; what `compare` reads goes to what was stdout.
     out = os.fdopen(os.dup(1), "w", buffering=1)
@@ -66,7 +70,7 @@ def main():
     import deepspeed
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    deepspeed.init_distributed(dist_backend="gloo")
+    deepspeed.init_distributed(dist_backend="nccl" if options.device == "cuda" else "gloo")
     config = configuration(options)
     with deepspeed.zero.Init(config_dict_or_path=config, remote_device="nvme"):
         model = rival_torch.make_model(options)
@@ -82,6 +86,8 @@ def main():
             engine.backward(loss)
             engine.step()
             losses.append(loss.item())
+        if options.device == "cuda":
+            torch.cuda.synchronize()
         return sum(losses) / len(losses)
 
     rival_torch.serve(step, out)

@@ -22,6 +22,7 @@ def arguments(text):
     for name, value in (("vocab", 512), ("context", 256), ("width", 768), ("heads", 12),
                         ("depth", 12), ("batch", 2), ("threads", 2)):
         parser.add_argument("--" + name, type=int, default=value)
+    parser.add_argument("--device", default="cpu", help="as PyTorch names it")
     parser.add_argument("--data", required=True, help="a file whose bytes are the tokens")
     return parser
 
@@ -81,12 +82,13 @@ class Batches:
         import torch
         with open(options.data, "rb") as file:
             self.text = torch.frombuffer(bytearray(file.read()), dtype=torch.uint8)
-        self.batch, self.context = options.batch, options.context
+        self.batch, self.context, self.device = options.batch, options.context, options.device
 
     def next(self):
         import torch
         begins = torch.randint(0, len(self.text) - self.context, (self.batch,))
         window = torch.stack([self.text[b:b + self.context + 1] for b in begins]).long()
+        window = window.to(self.device)
         return window[:, :-1].contiguous(), window[:, 1:].contiguous()
 
 
@@ -111,14 +113,14 @@ def serve(step, out, steps=None):
 def make_step(options, optimizer_flags, compiled=False):
     import torch
     torch.manual_seed(1)
-    model = make_model(options)
+    model = make_model(options).to(options.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, betas=(0.9, 0.95),
                                   weight_decay=0.1, **optimizer_flags)
     data = Batches(options)
     forward = torch.compile(model) if compiled else model
 
     def step():
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.bf16):
+        with torch.autocast(options.device, dtype=torch.bfloat16, enabled=options.bf16):
             loss = forward(*data.next())
         loss.backward()
         optimizer.step()
