@@ -121,11 +121,11 @@ int64_t findFirst(Trials &trials, const Changes &changes, const std::vector<int6
     tried.push_back(change(number));
     return trials.fits(tried);
   };
-  if (numbers.empty() || !fits(numbers.back()))
+  // The last one takes least. If it is not possible for another reason, others may be.
+  if (numbers.empty() || (!fits(numbers.back()) && !trials.needOfLast().empty()))
     return 0;
-  auto larger = llvm::ArrayRef<int64_t>(numbers).drop_back();
-  auto fitting = llvm::partition_point(larger, [&](int64_t number) { return !fits(number); });
-  return fitting == larger.end() ? numbers.back() : *fitting;
+  auto fitting = llvm::partition_point(numbers, [&](int64_t number) { return !fits(number); });
+  return fitting == numbers.end() ? 0 : *fitting;
 }
 
 int64_t largestMicroBatch(Trials &trials, const Config &config, const Changes &changes) {

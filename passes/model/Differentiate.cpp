@@ -287,7 +287,7 @@ private:
   /// The addend of a sum, to be saved by the plan, that nothing else uses; null if there is none.
   /// The sum is saved in its place: it is as large, and nothing needs the addend then. Moreover, a
   /// product that nothing else uses is accumulated into the other addend, whose bits differ from
-  /// those of a product that is stored and then added. So is a sum of such products.
+  /// the bits of a product that is stored and then added. So is a sum of such products.
   static Operation *getSavedAddend(Operation *sum) {
     if (!isa<AddOp>(sum))
       return nullptr;

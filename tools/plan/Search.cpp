@@ -192,8 +192,8 @@ private:
 
   /// Larger micro-batches come first. Smaller ones take less memory for kernels, which leaves
   /// more for the rest. But no link has less to do then: each layer reads its weights more often
-  /// in kernels, and in horizontal order from SSD, too. So what is left out lowers no bound that is
-  /// below the best plan's time.
+  /// in kernels, and in horizontal order from SSD, too. So plans that are left out lower no bound
+  /// that is below the best plan's time.
   void walkMicroBatches(Schedule order, bool recompute) {
     int worse = 0;
     double before = std::numeric_limits<double>::infinity();
@@ -208,14 +208,16 @@ private:
           least = {trial->need, base};
         continue;
       }
-      // Its transfers alone may take too long. And smaller ones are no better.
+      // Its transfers alone may take longer than the best plan. Then its kernels bound nothing, and
+      // smaller ones are no better.
       if (isHopeless(order,
-                     longest(limitsOfTransfers(trial->program, limited(*trial), /*saved=*/true))))
+                     longest(limitsOfTransfers(trial->program, limited(*trial), /*saved=*/true)),
+                     /*near=*/0))
         return;
       trials.run(base);
       note(limitsOf(*trial));
       const Bound here = boundOf(*trial);
-      if (isHopeless(order, here))
+      if (isHopeless(order, here, kNear))
         return;
       const double seconds = consider(base, *trial, later);
       if (seconds <= here.seconds * (1 + kNear) || seconds > secondsOfBest() * kHopeless)
@@ -227,9 +229,9 @@ private:
     }
   }
 
-  /// Whether a plan of this bound is no better than the best one.
-  bool isHopeless(Schedule order, const Bound &bound) {
-    const bool hopeless = bound.seconds > secondsOfBest() * (1 - kNear);
+  /// Whether a plan of this bound is no better than the best one, or by less than the part `near`.
+  bool isHopeless(Schedule order, const Bound &bound, double near) {
+    const bool hopeless = bound.seconds > secondsOfBest() * (1 - near);
     if (hopeless && order == Schedule::horizontal)
       horizontalAtLeast = std::min(horizontalAtLeast, bound.seconds);
     return hopeless;
