@@ -25,6 +25,7 @@
 #include "runtime/device/cuda/graphs.h"
 #include "runtime/device/cuda/launch_times.h"
 #include "runtime/device/cuda/queue.h"
+#include "runtime/device/cuda/ranges.h"
 #include "runtime/device/cuda/stream.h"
 #include "runtime/device/cuda/sums.h"
 #include "runtime/device/cuda/tables.h"
@@ -215,6 +216,7 @@ absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceLis
   }
   if (absl::Status status = host.Start(*memory, listener, sums.get()); !status.ok())
     return status;
+  cuda::InitializeRanges();
   return StartThreads([this] {
     for (GpuStream *stream : Streams())
       stream->Start();

@@ -9,9 +9,11 @@
 #ifdef BOA_NVTX
 #include <nvtx3/nvToolsExt.h>
 
+void boa::cuda::InitializeRanges() { nvtxInitialize(nullptr); }
 boa::cuda::Range::Range(const char *name) { nvtxRangePushA(name); }
 boa::cuda::Range::~Range() { nvtxRangePop(); }
 #else
+void boa::cuda::InitializeRanges() {}
 boa::cuda::Range::Range(const char *) {}
 boa::cuda::Range::~Range() {}
 #endif

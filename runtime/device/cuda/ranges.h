@@ -9,6 +9,10 @@
 
 namespace boa::cuda {
 
+/// Looks for a profiler. Before the threads that make ranges begin: NVTX would find it in the first
+/// range, and the others would read what that one writes. A second call does nothing.
+void InitializeRanges();
+
 /// An NVTX range of this thread while it lives. A profiler shows its name above the calls inside
 /// it. Nothing without a profiler, or if the build found no NVTX.
 class Range {
