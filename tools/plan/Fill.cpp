@@ -9,6 +9,7 @@
 #include "tools/plan/Roles.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <cmath>
 
@@ -17,12 +18,15 @@ namespace {
 
 /// A share of all memory that is not worth another trial.
 constexpr double kWorth = 0.02;
+/// How many shares are compiled, where that takes a fraction of a second and where it takes more.
+constexpr int kQuickAttempts = 8, kSlowAttempts = 5;
 
-Room middle(const Room &a, const Room &b) {
-  return {(a.device + b.device) / 2, (a.host + b.host) / 2};
+double middle(double a, double b) { return std::isinf(b) ? b : (a + b) / 2; }
+
+/// Whether another trial between the two is not worth it.
+bool isNarrow(double enough, double tooMuch, double all) {
+  return all == 0 || std::isinf(enough) || tooMuch - enough < kWorth * all;
 }
-
-bool isUsed(double left, double all) { return all == 0 || left < kWorth * all; }
 
 double writtenBy(const Trial &trial) {
   double bytes = 0;
@@ -49,9 +53,53 @@ Choice withWhole(Choice choice, const RoleUse &use) {
   return choice;
 }
 
+using Filled = std::pair<Choice, const Trial *>;
+
+/// Places parts of roles in the memory that the best plan leaves. How much that is only a compiler
+/// knows: a buffer that stays in memory makes way for a home, which may gain less. Of the plans
+/// that fit the first, which leaves such buffers, and the fullest are simulated.
+void fillShares(Trials &trials, Filled &best, const std::vector<RoleUse> &roles) {
+  const auto [base, baseTrial] = best;
+  const Room all = roomOf(baseTrial->program.machine);
+  Room enough, tooMuch = all, room = roomLeft(baseTrial->program);
+  for (const RoleUse &use : roles)
+    if (auto place = base.places.find(use.role); place != base.places.end()) {
+      tooMuch.device -= use.bytes * place->second.device / 100;
+      tooMuch.host -= use.bytes * place->second.host / 100;
+    }
+  std::optional<Choice> first, fullest;
+  const int attempts = baseTrial->isQuick() ? kQuickAttempts : kSlowAttempts;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    const Choice choice = spread(base, roles, room, baseTrial->program);
+    const Trial &trial = trials.compile(choice);
+    if (trial.fits) {
+      fullest = choice;
+      if (!first)
+        first = choice;
+      enough = room;
+      if (llvm::all_of(choice.places, [](const auto &place) { return place.second.rest() == 0; }))
+        break;
+      room = {middle(enough.device, tooMuch.device), middle(enough.host, tooMuch.host)};
+    } else if (llvm::StringRef(trial.need).contains("device memory")) {
+      tooMuch.device = room.device;
+      room.device = middle(enough.device, tooMuch.device);
+    } else {
+      tooMuch.host = room.host;
+      room.host = middle(enough.host, tooMuch.host);
+    }
+    if (isNarrow(enough.device, tooMuch.device, all.device) &&
+        isNarrow(enough.host, tooMuch.host, all.host))
+      break;
+  }
+  for (const std::optional<Choice> &choice : {first, fullest})
+    if (choice)
+      if (const Trial &trial = trials.run(*choice); isBetter(trial, *best.second))
+        best = {*choice, &trial};
+}
+
 /// Places whole roles in `room` bytes of memory. A role stays if it fits.
-void fillWhole(Trials &trials, Choice choice, std::pair<Choice, const Trial *> &best,
-               const std::vector<RoleUse> &roles, double room, const std::vector<Choice> &behind) {
+void fillWhole(Trials &trials, Choice choice, Filled &best, const std::vector<RoleUse> &roles,
+               double room, const std::vector<Choice> &behind) {
   for (size_t i = 0; i < roles.size(); ++i) {
     if (roles[i].bytes > room)
       continue;
@@ -82,43 +130,26 @@ bool isBetter(const Trial &trial, const Trial &best) {
 
 std::pair<Choice, const Trial *> fill(Trials &trials, const Choice &base, const Trial &baseTrial,
                                       double bound, const std::vector<Choice> &behind) {
-  std::pair<Choice, const Trial *> best(base, &baseTrial);
+  Filled best(base, &baseTrial);
   if (base.places.empty())
     return best;
   const std::vector<RoleUse> roles = usesOf(baseTrial.program);
   const Room all = roomOf(baseTrial.program.machine);
   const std::vector<RoleUse> whole = wholeRoles(base, roles, all.host);
+  auto isFar = [&] { return best.second->seconds > bound * (1 + kNear); };
   std::vector<Choice> later;
   if (!whole.empty())
     later.push_back(withWhole(base, whole[0]));
   llvm::append_range(later, behind);
   trials.prepare(later);
-  // The last one that fits holds most. Only this one is simulated.
-  std::optional<Choice> filled;
-  Room room = roomLeft(baseTrial.program), least;
-  for (int attempt = 0; attempt < 5; ++attempt) {
-    const Choice choice = spread(base, roles, room, baseTrial.program);
-    const Trial &trial = trials.compile(choice);
-    if (!trial.fits) {
-      room = filled ? middle(least, room) : Room{0.85 * room.device, 0.85 * room.host};
-      continue;
-    }
-    filled = choice;
-    least = room;
-    // Homes need no slots: there may be more room than it seemed.
-    const Room left = roomLeft(trial.program);
-    if (isUsed(left.device, all.device) && isUsed(left.host, all.host))
-      break;
-    if (llvm::all_of(choice.places, [](const auto &place) { return place.second.rest() == 0; }))
-      break;
-    room.device += left.device;
-    room.host += left.host;
-  }
-  if (filled)
-    if (const Trial &trial = trials.run(*filled); isBetter(trial, *best.second))
-      best = {*filled, &trial};
-  if (best.second->seconds > bound * (1 + kNear))
+  fillShares(trials, best, roles);
+  if (isFar())
     fillWhole(trials, base, best, whole, all.host, behind);
+  // What whole roles leave.
+  const bool somethingIsWhole =
+      llvm::any_of(best.first.places, [](const auto &place) { return place.second.rest() == 0; });
+  if (somethingIsWhole && isFar())
+    fillShares(trials, best, roles);
   return best;
 }
 

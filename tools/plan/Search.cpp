@@ -21,7 +21,8 @@ namespace boa {
 namespace {
 
 /// An order whose best plan takes so many times as long is not improved: no change of one setting
-/// gains as much. Nor are smaller micro-batches tried behind plans of `kHopeless` times.
+/// gains as much. Nor are smaller micro-batches tried behind plans of `kHopeless` times, unless
+/// that is quick.
 constexpr double kFar = 1.25, kHopeless = 1.5;
 
 class Searcher {
@@ -65,22 +66,13 @@ public:
     note(limitsOf(base));
     consider(least, base);
     take(start, trials.run(start), boundOf(base));
-    if (!isNear() && isQuick(base))
+    if (!isNear() && base.isQuick())
       improve();
     trials.prepare({});
     return found->trial.seconds;
   }
 
 private:
-  /// Whether a trial takes a fraction of a second.
-  static bool isQuick(const Trial &trial) {
-    constexpr int64_t kFewChunks = 4096;
-    int64_t chunks = 0;
-    for (const Storage &storage : trial.program.storages)
-      chunks += storage.entry_count() * storage.chunks;
-    return chunks <= kFewChunks;
-  }
-
   /// Nothing fits: takes the fewest blocks with which the smallest plan of some order does. Whether
   /// there are any.
   bool cutVocabulary() {
@@ -220,7 +212,8 @@ private:
       if (isHopeless(order, here, kNear))
         return;
       const double seconds = consider(base, *trial, later);
-      if (seconds <= here.seconds * (1 + kNear) || seconds > secondsOfBest() * kHopeless)
+      if (seconds <= here.seconds * (1 + kNear) ||
+          (seconds > secondsOfBest() * kHopeless && !trial->isQuick()))
         return;
       worse = seconds < before * (1 - kGain) ? 0 : worse + 1;
       before = std::min(before, seconds);

@@ -71,6 +71,14 @@ std::string print(const Placement &place) {
 
 } // namespace
 
+bool Trial::isQuick() const {
+  constexpr int64_t kFewChunks = 4096;
+  int64_t chunks = 0;
+  for (const Storage &storage : program.storages)
+    chunks += storage.entry_count() * storage.chunks;
+  return chunks <= kFewChunks;
+}
+
 /// How a choice is compiled.
 struct Trials::Way {
   std::string key;

@@ -60,6 +60,9 @@ struct Trial {
   // If it was simulated:
   double seconds = 0; // of a steady step
   std::vector<LinkUse> uses;
+
+  /// Whether another like it takes a fraction of a second.
+  bool isQuick() const;
 };
 
 /// Compiles a spec with other plans, and simulates a few steps of each. One thread calls.
