@@ -145,7 +145,7 @@ std::pair<Choice, const Trial *> fill(Trials &trials, const Choice &base, const 
   fillShares(trials, best, roles);
   if (isFar())
     fillWhole(trials, base, best, whole, all.host, behind);
-  // What whole roles leave.
+  // Whole roles leave memory for parts of others.
   const bool somethingIsWhole =
       llvm::any_of(best.first.places, [](const auto &place) { return place.second.rest() == 0; });
   if (somethingIsWhole && isFar())
