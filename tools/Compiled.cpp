@@ -15,7 +15,7 @@ namespace boa {
 
 absl::Status withAdvice(absl::Status status, const Compiler &compiler,
                         const CompileRequest &request) {
-  if (!status.ok() && !compiler.memoryNeed().empty())
+  if (!status.ok() && compiler.memoryNeed())
     std::fputs(adviseOnMemory(request).c_str(), stderr);
   return status;
 }

@@ -77,6 +77,11 @@ absl::Status alreadyPrinted() { return absl::InvalidArgumentError(""); }
 
 } // namespace
 
+bool mayChangeKernels(llvm::StringRef change) {
+  return !change.starts_with("plan.place=") && !change.contains(".memory=") &&
+         !change.contains(".delay=");
+}
+
 std::string KernelStore::find(const std::string &key) const {
   const std::lock_guard<std::mutex> lock(mutex);
   auto found = kernels.find(key);
@@ -206,12 +211,10 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::parse(const CompileRequest &requ
 
 absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Phase stop) {
   Diagnostics diagnostics(context.get(), quiet, said);
-  need.clear();
+  need.reset();
   ScopedDiagnosticHandler noteNeed(context.get(), [&](Diagnostic &diagnostic) {
-    for (const DiagnosticArgument &argument : diagnostic.getMetadata())
-      if (argument.getKind() == DiagnosticArgument::DiagnosticArgumentKind::Attribute)
-        if (auto text = llvm::dyn_cast<StringAttr>(argument.getAsAttribute()))
-          need = text.str();
+    if (auto found = MemoryNeed::of(diagnostic))
+      need = std::move(found);
     return failure(); // to be printed
   });
   PipelineOptions options = PipelineOptions::get(module);
@@ -238,7 +241,7 @@ absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Pha
   buildPipeline(pm, options);
   const bool done = succeeded(pm.run(module));
   // Memory is looked at when the kernels are done.
-  if (stop == Phase::llvm && (done || !need.empty()))
+  if (stop == Phase::llvm && (done || need))
     keepKernels(request.kernels, module);
   return done ? absl::OkStatus() : alreadyPrinted();
 }
@@ -295,7 +298,7 @@ static void useOwnProducts(ModuleOp module) {
 }
 
 absl::StatusOr<std::unique_ptr<JitProgram>> Compiler::jit(const CompileRequest &request) {
-  need.clear();
+  need.reset();
   auto module = load(request);
   if (!module.ok())
     return module.status();

@@ -16,6 +16,7 @@
 #include "frontend/Frontend.h"
 #include "passes/target/cpu/Codegen.h"
 #include "passes/Pipeline.h"
+#include "passes/storage/MemoryNeed.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,6 +26,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +59,9 @@ struct CompileRequest {
   }
 };
 
+/// Whether kernels of a spec with this change, as --set takes it, may be others.
+bool mayChangeKernels(llvm::StringRef change);
+
 /// Descriptions of kernels by `CompileRequest::kernels`, for compilers of several threads.
 class KernelStore {
 public:
@@ -76,9 +81,9 @@ public:
   explicit Compiler(bool quiet = false, KernelStore *store = nullptr);
   ~Compiler();
 
-  /// Why the last module did not fit the machine's memory: "it needs 2.00 GiB but the machine
-  /// has 1.00 GiB". Empty if it did, or was refused for another reason.
-  const std::string &memoryNeed() const { return need; }
+  /// Why the last module did not fit the machine's memory. None if it did, or was refused for
+  /// another reason.
+  const std::optional<MemoryNeed> &memoryNeed() const { return need; }
 
   /// Of a quiet one, since the last module was loaded.
   const std::string &diagnostics() const { return said; }
@@ -112,7 +117,8 @@ private:
 
   bool quiet;
   KernelStore *store;
-  std::string need, said;
+  std::optional<MemoryNeed> need;
+  std::string said;
   std::unique_ptr<mlir::MLIRContext> context;
   std::map<std::string, mlir::OwningOpRef<mlir::ModuleOp>> described; // kernels, by key
 };

@@ -25,19 +25,6 @@ namespace {
 using Changes = std::vector<std::string>; // as --set takes them
 constexpr int64_t kMostBlocks = 4096;     // as plan.vocabulary_blocks takes them
 
-/// Bytes of "it needs 92.6 GiB of device memory but ...", or of one memory: "it needs 2 MiB but".
-double neededBytes(llvm::StringRef need) {
-  auto [digits, unit] = need.split("needs ").second.split(' ');
-  double value = 0;
-  if (digits.getAsDouble(value))
-    return 0;
-  for (auto [name, bytes] :
-       {std::pair("KiB", 0x1p10), {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}})
-    if (unit.starts_with(name))
-      return value * bytes;
-  return value;
-}
-
 /// Rounded up.
 std::string printBytes(double bytes) {
   const bool isLarge = bytes >= 64 * 0x1p20;
@@ -46,18 +33,17 @@ std::string printBytes(double bytes) {
 }
 
 /// Compiles a spec with changes of its plan.
-class Trials {
+class Attempts {
 public:
-  explicit Trials(const CompileRequest &spec) : request(spec) {
+  explicit Attempts(const CompileRequest &spec) : request(spec) {
     request.simulate = true;
     request.dump.clear();
   }
 
-  bool fits(const Changes &changes) { return compile(changes) && need.empty(); }
-  /// A change that is of no other order, say, is none.
-  bool isPossible(const Changes &changes) { return compile(changes) || !need.empty(); }
-  /// Of the last that did not fit.
-  const std::string &needOfLast() const { return need; }
+  bool fits(const Changes &changes) {
+    const WithMemory made = compile(changes);
+    return made.possible && !made.need;
+  }
 
   /// The settings of the spec without changes; none if the spec is wrong.
   std::optional<Config> config() {
@@ -65,25 +51,24 @@ public:
     return module.ok() ? std::optional<Config>(**module) : std::nullopt;
   }
 
-private:
-  bool compile(const Changes &changes) {
+  /// A change that only another order has is not possible, for example.
+  WithMemory compile(const Changes &changes) {
     CompileRequest changed = request;
     llvm::append_range(changed.overrides, changes);
-    // Places, memory and delay change no kernel.
     changed.kernels = "as given";
-    for (llvm::StringRef change : changes)
-      if (!change.starts_with("plan.place=") && !change.contains(".memory=") &&
-          !change.contains(".delay="))
-        absl::StrAppend(&changed.kernels, " ", change.str());
+    for (const std::string &change : changes)
+      if (mayChangeKernels(change))
+        absl::StrAppend(&changed.kernels, " ", change);
     auto module = compiler.load(changed);
-    bool done = module.ok() && compiler.lower(**module, changed, Phase::llvm).ok();
-    need = compiler.memoryNeed();
-    return done;
+    if (!module.ok())
+      return {};
+    const bool done = compiler.lower(**module, changed, Phase::llvm).ok();
+    return {done || compiler.memoryNeed(), compiler.memoryNeed()};
   }
 
+private:
   CompileRequest request;
   Compiler compiler{/*quiet=*/true};
-  std::string need;
 };
 
 std::string microBatch(int64_t sequences) { return absl::StrCat("plan.micro_batch=", sequences); }
@@ -114,37 +99,38 @@ Changes changesOf(const Config &config) {
 
 /// The first of some numbers, each of which takes less memory than the one before, that fits with
 /// the changes; 0 if none does.
-int64_t findFirst(Trials &trials, const Changes &changes, const std::vector<int64_t> &numbers,
+int64_t findFirst(Attempts &attempts, const Changes &changes, const std::vector<int64_t> &numbers,
                   std::string (*change)(int64_t)) {
-  auto fits = [&](int64_t number) {
+  auto with = [&](int64_t number) {
     Changes tried = changes;
     tried.push_back(change(number));
-    return trials.fits(tried);
+    return tried;
   };
   // The last one takes least. If it is not possible for another reason, others may be.
-  if (numbers.empty() || (!fits(numbers.back()) && !trials.needOfLast().empty()))
+  if (numbers.empty() || attempts.compile(with(numbers.back())).need)
     return 0;
-  auto fitting = llvm::partition_point(numbers, [&](int64_t number) { return !fits(number); });
+  auto fitting =
+      llvm::partition_point(numbers, [&](int64_t number) { return !attempts.fits(with(number)); });
   return fitting == numbers.end() ? 0 : *fitting;
 }
 
-int64_t largestMicroBatch(Trials &trials, const Config &config, const Changes &changes) {
+int64_t largestMicroBatch(Attempts &attempts, const Config &config, const Changes &changes) {
   std::vector<int64_t> smaller;
   for (int64_t size = config.microBatch() - 1; size > 0; --size)
     if (config.train.batch % size == 0)
       smaller.push_back(size);
-  return findFirst(trials, changes, smaller, microBatch);
+  return findFirst(attempts, changes, smaller, microBatch);
 }
 
-int64_t largestKeep(Trials &trials, const Config &config) {
+int64_t largestKeep(Attempts &attempts, const Config &config) {
   std::vector<int64_t> fewer;
   for (int64_t layers = config.plan.keep - 1; layers > 0; --layers)
     fewer.push_back(layers);
-  return findFirst(trials, {}, fewer, keep);
+  return findFirst(attempts, {}, fewer, keep);
 }
 
-int64_t fewestBlocks(Trials &trials, const Config &config, const Changes &changes) {
-  return findFirst(trials, changes,
+int64_t fewestBlocks(Attempts &attempts, const Config &config, const Changes &changes) {
+  return findFirst(attempts, changes,
                    moreVocabularyBlocks(config.model.vocab, config.plan.vocabulary_blocks),
                    vocabularyBlocks);
 }
@@ -156,18 +142,19 @@ std::string linesOf(llvm::ArrayRef<std::string> changes) {
   return lines;
 }
 
-std::string advise(Trials &trials, const Config &config) {
+std::string advise(Attempts &attempts, const Config &config) {
   Changes enough, all;
   for (const std::string &change : changesOf(config)) {
-    if (!trials.isPossible({change}))
+    const WithMemory made = attempts.compile({change});
+    if (!made.possible)
       continue;
     all.push_back(change);
-    if (trials.needOfLast().empty())
-      enough.push_back(change == keep(0) ? keep(largestKeep(trials, config)) : change);
+    if (!made.need)
+      enough.push_back(change == keep(0) ? keep(largestKeep(attempts, config)) : change);
   }
-  if (int64_t count = fewestBlocks(trials, config, {}))
+  if (int64_t count = fewestBlocks(attempts, config, {}))
     enough.push_back(vocabularyBlocks(count));
-  if (int64_t size = largestMicroBatch(trials, config, {}))
+  if (int64_t size = largestMicroBatch(attempts, config, {}))
     enough.push_back(microBatch(size));
   if (enough.size() == 1)
     return "it fits with" + linesOf(enough);
@@ -179,28 +166,29 @@ std::string advise(Trials &trials, const Config &config) {
   const bool smaller = config.microBatch() > 1;
   if (smaller)
     all.push_back(microBatch(1));
-  const int64_t blocks = trials.fits(all) ? 0 : fewestBlocks(trials, config, all);
+  const int64_t blocks = attempts.fits(all) ? 0 : fewestBlocks(attempts, config, all);
   if (blocks)
     all.insert(all.end() - smaller, vocabularyBlocks(blocks));
-  if (!trials.fits(all)) {
-    const std::string least = trials.needOfLast();
-    const Changes memory = findMemory(config.machine, least, [&](const Changes &more) {
+  const WithMemory least = attempts.compile(all);
+  if (!least.possible)
+    return "give more memory";
+  if (least.need) {
+    const Changes memory = findMemory(config.machine, *least.need, [&](const Changes &more) {
       Changes tried = all;
       llvm::append_range(tried, more);
-      return trials.fits(tried)            ? ""
-             : trials.needOfLast().empty() ? "it is not possible"
-                                           : trials.needOfLast();
+      return attempts.compile(tried);
     });
     if (memory.empty())
       return "give more memory";
-    const std::string reason = absl::StrCat("no plan is enough: ", least, "; it fits with all of");
+    const std::string reason =
+        absl::StrCat("no plan is enough: ", least.need->text, "; it fits with all of");
     llvm::append_range(all, memory);
     return reason + linesOf(all);
   }
   // Each that is not needed goes, the costliest first.
   if (smaller)
     all.pop_back();
-  int64_t size = smaller ? largestMicroBatch(trials, config, all) : 0;
+  int64_t size = smaller ? largestMicroBatch(attempts, config, all) : 0;
   auto with = [&](Changes changes) {
     if (size)
       changes.push_back(microBatch(size));
@@ -209,7 +197,7 @@ std::string advise(Trials &trials, const Config &config) {
   for (size_t i = all.size(); i-- > 0;) {
     Changes fewer = all;
     fewer.erase(fewer.begin() + ptrdiff_t(i));
-    if (trials.fits(with(fewer)))
+    if (attempts.fits(with(fewer)))
       all = fewer;
   }
   return "no change of the plan is enough by itself, but it fits with all of" + linesOf(with(all));
@@ -225,26 +213,29 @@ std::vector<int64_t> moreVocabularyBlocks(int64_t vocab, int64_t blocks) {
   return counts;
 }
 
-std::vector<std::string> findMemory(const MachineSettings &machine, std::string need,
-                                    llvm::function_ref<std::string(const Changes &)> needWith) {
+std::vector<std::string> findMemory(const MachineSettings &machine, MemoryNeed need,
+                                    llvm::function_ref<WithMemory(const Changes &)> compileWith) {
   double device = double(machine.device_memory), host = double(machine.host_memory);
-  for (int attempt = 0; attempt < 12 && !need.empty(); ++attempt) {
-    // A refusal names one memory, and rounds what it needs to three digits.
-    const double needed = neededBytes(need) * (1 + 0.005 * attempt);
-    if (!IsSeparate(machine))
+  // A refusal names one memory. With more of it other buffers may stay there.
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    const double needed = double(need.bytes);
+    if (!need.space)
       (device > 0 ? device : host) += std::max(needed - device - host, 0.0);
+    else if (*need.space == Space::device)
+      device = std::max(device, needed);
     else
-      for (auto [name, limit] : {std::pair("host memory", &host), {"device memory", &device}})
-        if (llvm::StringRef(need).contains(name))
-          *limit = std::max(*limit, needed);
+      host = std::max(host, needed);
     Changes changes;
     if (device > double(machine.device_memory))
       changes.push_back("machine.device.memory=" + printBytes(device));
     if (host > double(machine.host_memory))
       changes.push_back("machine.host.memory=" + printBytes(host));
-    need = needWith(changes);
-    if (need.empty())
+    const WithMemory made = compileWith(changes);
+    if (!made.possible)
+      break;
+    if (!made.need)
       return changes;
+    need = *made.need;
   }
   return {};
 }
@@ -255,9 +246,9 @@ std::string adviseOnMemory(const CompileRequest &request) {
   if (request.purpose != Purpose::train ||
       llvm::StringRef(request.files.front()).ends_with(".mlir"))
     return "";
-  Trials trials(request);
-  const std::optional<Config> config = trials.config();
-  return config ? absl::StrCat("  ", advise(trials, *config), "\n") : "";
+  Attempts attempts(request);
+  const std::optional<Config> config = attempts.config();
+  return config ? absl::StrCat("  ", advise(attempts, *config), "\n") : "";
 }
 
 } // namespace boa

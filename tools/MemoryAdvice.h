@@ -13,6 +13,7 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,11 +27,17 @@ std::string adviseOnMemory(const CompileRequest &request);
 /// In how many blocks, above `blocks`, a vocabulary may stream, the fewest first.
 std::vector<int64_t> moreVocabularyBlocks(int64_t vocab, int64_t blocks);
 
+/// What becomes of a program with other limits of memory.
+struct WithMemory {
+  bool possible = false;
+  std::optional<MemoryNeed> need; // none: it fits
+};
+
 /// Limits of memory that are enough, as --set takes them; empty: none was found. `need`: why it
-/// does not fit now; `needWith`: why it does not with such changes, empty if it does.
+/// does not fit now.
 std::vector<std::string>
-findMemory(const MachineSettings &machine, std::string need,
-           llvm::function_ref<std::string(const std::vector<std::string> &)> needWith);
+findMemory(const MachineSettings &machine, MemoryNeed need,
+           llvm::function_ref<WithMemory(const std::vector<std::string> &)> compileWith);
 
 } // namespace boa
 

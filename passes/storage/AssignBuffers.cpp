@@ -22,6 +22,7 @@
 #include "dialect/Config.h"
 #include "passes/Passes.h"
 #include "passes/analysis/Tracer.h"
+#include "passes/storage/MemoryNeed.h"
 #include "passes/storage/SlotPools.h"
 #include "runtime/abi/abi.h"
 
@@ -421,15 +422,18 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
       line("constants of kernels", inBytes(constants));
     line("total", inBytes(arena.used));
     line("given", arena.given);
-    const std::string need = "it needs " + inBytes(arena.used) +
-                             (separate ? " of " + stringifySpace(space).str() + " memory" : "") +
-                             " but the machine has " + inBytes(arena.limit);
+    MemoryNeed need;
+    need.bytes = arena.used;
+    if (separate)
+      need.space = space;
+    need.text = "it needs " + inBytes(arena.used) +
+                (separate ? " of " + stringifySpace(space).str() + " memory" : "") +
+                " but the machine has " + inBytes(arena.limit);
     InFlightDiagnostic error = getOperation().emitError();
     error << (findEntryPoint(getOperation(), EntryPoint::step) ? "the training step"
                                                                : "the program")
-          << " does not fit the memory given: " << need << lines;
-    error.getUnderlyingDiagnostic()->getMetadata().emplace_back(
-        StringAttr::get(&getContext(), need));
+          << " does not fit the memory given: " << need.text << lines;
+    need.attachTo(*error.getUnderlyingDiagnostic(), &getContext());
     return error;
   }
 

@@ -57,10 +57,10 @@ private:
   std::vector<std::string> moreMemory() {
     Choice choice = shortage.choice;
     std::vector<std::string> enough =
-        findMemory(config.machine, shortage.need, [&](const std::vector<std::string> &changes) {
+        findMemory(config.machine, *shortage.need, [&](const std::vector<std::string> &changes) {
           choice.changes = changes;
           const Trial &trial = trials.compileWhole(choice);
-          return trial.fits ? "" : trial.need.empty() ? "it is not possible" : trial.need;
+          return WithMemory{trial.possible, trial.need};
         });
     memories = std::max<size_t>(enough.size(), 1);
     if (enough.size() > 1)
@@ -112,13 +112,13 @@ absl::StatusOr<Found> choosePlan(Trials &trials) {
     return status;
   Shortage shortage;
   std::optional<Found> found = findPlan(trials, shortage);
-  if (!found && shortage.need.empty() && trials.firstFailure()) {
+  if (!found && !shortage.need && trials.firstFailure()) {
     std::fputs(trials.firstFailure()->diagnostics.c_str(), stderr);
     return trials.firstFailure()->status;
   }
   if (!found)
     return absl::ResourceExhaustedError(
-        absl::StrCat("no plan fits: ", shortage.need, Nearest(trials, shortage).run()));
+        absl::StrCat("no plan fits: ", shortage.need->text, Nearest(trials, shortage).run()));
   found->block = trials.block(found->choice);
   return *std::move(found);
 }

@@ -9,7 +9,6 @@
 #include "tools/plan/Roles.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringRef.h"
 
 #include <cmath>
 
@@ -80,7 +79,7 @@ void fillShares(Trials &trials, Filled &best, const std::vector<RoleUse> &roles)
       if (llvm::all_of(choice.places, [](const auto &place) { return place.second.rest() == 0; }))
         break;
       room = {middle(enough.device, tooMuch.device), middle(enough.host, tooMuch.host)};
-    } else if (llvm::StringRef(trial.need).contains("device memory")) {
+    } else if (trial.need && trial.need->space == Space::device) {
       tooMuch.device = room.device;
       room.device = middle(enough.device, tooMuch.device);
     } else {

@@ -42,7 +42,7 @@ private:
     if (!trial.possible)
       return absl::StrCat(name, " is not possible");
     if (!trial.fits)
-      return absl::StrCat(name, " does not fit: ", trial.need);
+      return absl::StrCat(name, " does not fit: ", trial.need->text);
     const double change = 100 * (trial.seconds / base.seconds - 1);
     if (std::abs(change) < 0.1)
       return absl::StrCat(name, " takes as long");

@@ -196,7 +196,7 @@ private:
       trials.prepare(later, /*simulated=*/false);
       const auto [base, trial] = begin(order, recompute, microBatch);
       if (!trial->fits) {
-        if (trial->possible && (recompute || least.need.empty()))
+        if (trial->possible && (recompute || !least.need))
           least = {trial->need, base};
         continue;
       }

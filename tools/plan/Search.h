@@ -51,9 +51,9 @@ struct Found {
   std::string block;                   // of the choice
 };
 
-/// The plan that takes least memory, and why it does not fit; empty: none is possible.
+/// The plan that takes least memory, and why it does not fit; no need: none is possible.
 struct Shortage {
-  std::string need;
+  std::optional<MemoryNeed> need;
   Choice choice;
 };
 

@@ -94,8 +94,8 @@ struct Trials::Made {
   void compile(Compiler &compiler, const CompileRequest &request) {
     trial.failure.status = tryCompile(compiler, request);
     trial.fits = trial.failure.status.ok();
-    trial.need = trial.fits ? "" : compiler.memoryNeed();
-    trial.possible = trial.fits || !trial.need.empty();
+    trial.need = compiler.memoryNeed();
+    trial.possible = trial.fits || trial.need;
     if (!trial.possible)
       trial.failure.diagnostics = compiler.diagnostics();
   }
@@ -255,7 +255,7 @@ Trials::Way Trials::wayOf(const Choice &choice, int64_t mostChunks, bool limited
   changed.kernels = absl::StrCat(choice.microBatch, choice.recompute ? " again" : " saved", " ",
                                  choice.vocabularyBlocks, " ", mostChunks);
   for (const std::string &change : choice.changes)
-    if (!llvm::StringRef(change).contains(".memory="))
+    if (mayChangeKernels(change))
       absl::StrAppend(&changed.kernels, " ", change);
   // Of several kinds of layers, some may have none that keeps its activations.
   if (choice.keep > 0)

@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,8 +54,8 @@ struct Failure {
 /// What became of a choice.
 struct Trial {
   bool possible = false, fits = false;
-  std::string need; // if it does not fit: "it needs 2.00 GiB but the machine has 1.00 GiB"
-  Failure failure;  // if it is not possible
+  std::optional<MemoryNeed> need; // if it does not fit
+  Failure failure;                // if it is not possible
   Program program;
   boa_entry_point step = nullptr; // alive as long as Trials
   // If it was simulated:
