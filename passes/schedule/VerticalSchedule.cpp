@@ -188,7 +188,8 @@ struct VerticalSchedule : impl::VerticalScheduleBase<VerticalSchedule> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (Config(module).plan.schedule != Schedule::vertical) {
+    const PlanSettings plan = Config(module).plan;
+    if (plan.schedule != Schedule::vertical) {
       remark::missed(module.getLoc(),
                      remark::RemarkOpts::name("vertical-schedule").category("boa-schedule"))
           << "left micro-batches outside: the plan's schedule is horizontal";
@@ -205,6 +206,7 @@ struct VerticalSchedule : impl::VerticalScheduleBase<VerticalSchedule> {
     }
     if (steps.empty())
       return;
+    const bool snakes = snake.hasValue() ? bool(snake) : plan.snake;
     auto &computation = getAnalysis<CurrentComputation>();
     const TracedComputation &before = computation.get();
     SmallVector<Reordered> entries;
@@ -213,7 +215,7 @@ struct VerticalSchedule : impl::VerticalScheduleBase<VerticalSchedule> {
       entries.push_back({step, step.clone()});
       for (LoopOp loop : microBatchLoops(step))
         Distributor(loop).run();
-      if (snake)
+      if (snakes)
         applySnake(step);
     }
     TracedComputation after = TracedComputation::compute(module);

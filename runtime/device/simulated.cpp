@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A link carries one job at a time; many at once would each be slower and end together
-// what they end now one by one. How fast each busy link is depends only on which links
+// what they end now one by one. A job of an SSD makes way for a more urgent one at the end of a
+// segment, as transfers of a run do. How fast each busy link is depends only on which links
 // are busy, and which of them with what SSDs move past the host: it is worked out once
 // for each such set. All starts at full speed; where a
 // shared resource is asked for more than it has, those that use it share it evenly, up
@@ -14,6 +15,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/device/simulated.h"
+
+#include "runtime/io/io.h"
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -63,6 +66,9 @@ struct User {
 };
 using Shared = std::vector<User>;
 
+/// As large as those of a run.
+const int64_t kSegmentBytes = IoOptions().segment_bytes;
+
 enum : size_t { kCompute, kOptimizer, kToDevice, kToHost, kFirstPath };
 
 class Simulated : public SimulatedDevice {
@@ -86,6 +92,7 @@ private:
   int64_t TouchedBytes(const Work &) const;
   void Enqueue(size_t link, Work &, double ns, int64_t bytes);
   void Begin(Link &);
+  void MakeWay(Link &);
   void Pass(int64_t until);
   const std::vector<double> &Speeds();
   void Over(Link &, const Job &, int64_t begin_ns);
@@ -218,12 +225,33 @@ void Simulated::Enqueue(size_t to, Work &work, double ns, int64_t bytes) {
   const bool past_host = may && IsSeparate(program.machine) && !work.outside &&
                          work.buffers[0].space == BOA_DEVICE; // a norm of nothing has no buffers
   const Job job{&work, ns, bytes, ++order, past_host};
-  if (link.path >= 0)
+  if (link.path >= 0) {
     link.sorted.push(job);
-  else
+    if (link.busy && Later()(link.job, job))
+      MakeWay(link);
+  } else {
     link.next.push_back(job);
+  }
   if (!link.busy)
     Begin(link);
+}
+
+/// Cuts the job in progress where its segment ends: the rest waits by its priority.
+void Simulated::MakeWay(Link &link) {
+  Job &job = link.job, rest = job;
+  const double byte_ns = 1e9 / std::max(link.rate, 1.0);
+  const int64_t passed = job.bytes - int64_t(std::ceil(job.left_ns / byte_ns));
+  const int64_t end = (std::max<int64_t>(passed, 0) / kSegmentBytes + 1) * kSegmentBytes;
+  if (end >= job.bytes)
+    return;
+  rest.bytes = job.bytes - end;
+  rest.left_ns = double(rest.bytes) * byte_ns;
+  job.bytes = end;
+  job.left_ns -= rest.left_ns;
+  link.use->bytes -= rest.bytes;
+  link.use->full_ns -= int64_t(std::llround(rest.left_ns));
+  ++rest.work->parts;
+  link.sorted.push(rest);
 }
 
 void Simulated::Submit(Work &work) {

@@ -102,7 +102,7 @@ IoQueue::IoQueue(std::vector<IoFile> the_files, std::vector<IoLink> links, const
   depth = std::clamp(kMaxDepth / std::max(1, int(links.size())), 1, options.depth);
   for (const IoLink &link : links)
     for (int64_t limit : {link.read, link.write})
-      lanes.push_back({IoLimiter(limit, segment_bytes, now), {}, {}});
+      lanes.push_back({IoLimiter(limit, segment_bytes, now), {}, {}, true});
 }
 
 absl::Status IoQueue::Validate(const IoRequest &request) const {
@@ -160,6 +160,13 @@ IoSegment IoQueue::NextSegment(Lane &lane) {
   return segment;
 }
 
+/// When the next segment of a lane where some wait may start.
+IoClock::time_point IoQueue::ReadyAt(Lane &lane, IoClock::time_point now) {
+  if (std::exchange(lane.idle, false))
+    lane.limiter.Resume(now);
+  return lane.limiter.ReadyAt(NextBytes(lane), now);
+}
+
 std::optional<IoSegment> IoQueue::PopFrom(Lane &lane, IoClock::time_point now) {
   IoSegment segment;
   auto requeued = std::find_if(lane.requeued.begin(), lane.requeued.end(),
@@ -168,10 +175,11 @@ std::optional<IoSegment> IoQueue::PopFrom(Lane &lane, IoClock::time_point now) {
     segment = std::move(*requeued);
     lane.requeued.erase(requeued);
   } else {
-    if (lane.waiting.empty() || lane.limiter.ReadyAt(NextBytes(lane), now) > now)
+    if (lane.waiting.empty() || ReadyAt(lane, now) > now)
       return std::nullopt;
     lane.limiter.Take(NextBytes(lane));
     segment = NextSegment(lane);
+    lane.idle = lane.waiting.empty();
   }
   InjectFaults(segment);
   return segment;
@@ -203,7 +211,7 @@ std::optional<IoClock::time_point> IoQueue::NextStart(IoClock::time_point now) {
     for (const IoSegment &segment : lane.requeued)
       consider(segment.again);
     if (!lane.waiting.empty())
-      consider(lane.limiter.ReadyAt(NextBytes(lane), now));
+      consider(ReadyAt(lane, now));
   }
   return first;
 }

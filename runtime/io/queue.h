@@ -20,6 +20,7 @@
 
 #include "runtime/io/io.h"
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <memory>
@@ -31,10 +32,13 @@ namespace boa {
 
 using IoClock = std::chrono::steady_clock;
 
-/// A token bucket: bytes accrue at `rate` up to `capacity`. Rate 0: no limit.
+/// Moves bytes as a disk of `rate` bytes a second would. They accrue while transfers wait, and a
+/// caller that comes late finds at most those of a short time. Rate 0: no limit.
 class IoLimiter {
 public:
   IoLimiter(int64_t rate, int64_t segment_bytes, IoClock::time_point now);
+  /// Transfers wait again. None did before, so nothing has accrued.
+  void Resume(IoClock::time_point now) { empty = std::max(empty, now); }
   /// When `bytes` (at most a segment) will have accrued.
   IoClock::time_point ReadyAt(int64_t bytes, IoClock::time_point now);
   void Take(int64_t bytes);
@@ -42,8 +46,8 @@ public:
 private:
   IoClock::duration Cost(int64_t bytes) const;
   double rate = 0;
-  IoClock::duration window{0}; // time in which the bucket fills
-  IoClock::time_point empty;   // the bucket has been filling since then
+  IoClock::duration window{0}; // in which the most that may accrue does
+  IoClock::time_point empty;   // nothing had accrued then
 };
 
 /// A transfer in progress.
@@ -104,10 +108,12 @@ private:
     std::deque<IoSegment> requeued; // already paid for; each has its time
     // With bytes to hand out, by deadline.
     std::deque<std::shared_ptr<IoTransfer>> waiting;
+    bool idle = true; // nothing waited when it was asked last
   };
 
   absl::Status Validate(const IoRequest &) const;
   Lane &LaneOf(const IoTransfer &);
+  IoClock::time_point ReadyAt(Lane &, IoClock::time_point now);
   std::optional<IoSegment> PopFrom(Lane &, IoClock::time_point now);
   bool TryAgain(IoSegment &, IoClock::time_point now);
   IoSegment NextSegment(Lane &);

@@ -2,6 +2,9 @@
 // RUN:   | FileCheck %s
 // RUN: boa-opt %S/Inputs/tiny.mlir --boa-differentiate --boa-build-step \
 // RUN:     --boa-vertical-schedule=snake=false | FileCheck %s --check-prefix=PLAIN
+// RUN: sed 's/micro_batch = 2/snake = false, micro_batch = 2/' %S/Inputs/tiny.mlir \
+// RUN:   | boa-opt --boa-differentiate --boa-build-step --boa-vertical-schedule \
+// RUN:   | FileCheck %s --check-prefix=PLAIN
 // RUN: boa-opt %S/Inputs/tiny.mlir --boa-differentiate --boa-build-step --boa-vertical-schedule \
 // RUN:     --remarks-filter-passed=boa-schedule 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: sed 's/micro_batch = 2/schedule = "horizontal", micro_batch = 2/' %S/Inputs/tiny.mlir \

@@ -139,6 +139,19 @@ TEST_F(IoLimitTest, AFastLinkKeepsItsRateBesideASlowOne) {
   EXPECT_NEAR(slow[3], 1.0, 0.001);
 }
 
+// A disk that had nothing to do is no faster after it.
+TEST_F(IoLimitTest, NothingAccruesWhileALinkIsIdle) {
+  Start({{32 * kMiB, 0}}, kMiB);
+  double first = -1, second = -1;
+  Submit(false, 0, kMiB, first);
+  Run();
+  now += std::chrono::seconds(1);
+  Submit(false, 0, kMiB, second);
+  Run();
+  EXPECT_NEAR(first, 1.0 / 32, 0.001);
+  EXPECT_NEAR(second, 1 + 2.0 / 32, 0.001);
+}
+
 // A link whose disk is slow takes its own places and no others: the other keeps
 // the rate that its depth allows.
 TEST(IoQueueTest, ASlowLinkTakesNoPlacesOfAFastOne) {

@@ -182,6 +182,8 @@ std::string Trials::schedule(const Choice &choice) const {
     arguments.push_back(absl::StrCat("prefetch = ", choice.prefetch));
   if (!choice.recompute)
     arguments.push_back("recompute = false");
+  if (choice.order == Schedule::vertical && !settings->plan.snake)
+    arguments.push_back("snake = false");
   if (choice.keep > 0)
     arguments.push_back(absl::StrCat("keep = ", choice.keep, " layers"));
   // A schedule without a delay may mean another than 0 (with clipping).
