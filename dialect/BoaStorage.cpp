@@ -64,12 +64,13 @@ LogicalResult StorageOp::verify() {
   if (failed(verifyHomes(*this)))
     return failure();
   if (ArrayAttr pools = getPoolsAttr())
-    for (PoolAttr pool : pools.getAsRange<PoolAttr>())
+    for (PoolAttr pool : pools.getAsRange<PoolAttr>()) {
       if (pool.getSlots() < 0 || pool.getChunks() < 1 || pool.getChunks() > chunks)
         return emitOpError("expected pools of slots of 1 to ") << chunks << " chunks";
-      else if (pool.getShared() < 0)
+      if (pool.getShared() < 0)
         return emitOpError("expected a shared pool to have a number above 0 but found ")
                << pool.getShared();
+    }
   return success();
 }
 

@@ -178,7 +178,8 @@ void SettingReader::readMember(const Setting &row, const Expr &expr, std::string
 
 void SettingReader::readMember(const Setting &row, const Expr &expr, int64_t &value) const {
   const std::string name(row.name());
-  if (expr.isName("auto") && ListHasWord(row.list, "auto")) {
+  const std::string word = ListHasWord(row.list, "auto") ? "auto" : "";
+  if (!word.empty() && expr.isName("auto")) {
     value = kAuto;
     return;
   }
@@ -193,7 +194,7 @@ void SettingReader::readMember(const Setting &row, const Expr &expr, int64_t &va
                               : row.kind == SettingKind::Time       ? Quantity::Latency
                               : row.kind == SettingKind::Power      ? Quantity::Power
                                                                     : Quantity::Bytes;
-    number = evaluateQuantity(expr, quantity, name, context.diagnostics, insteadOfZero(row));
+    number = evaluateQuantity(expr, quantity, name, context.diagnostics, insteadOfZero(row), word);
   }
   value = number.value_or(value);
 }

@@ -286,7 +286,7 @@ Units makeUnits(Quantity quantity) {
 
 std::optional<int64_t> evaluateQuantity(const Expr &expr, Quantity quantity,
                                         const std::string &what, Diagnostics &diagnostics,
-                                        const std::string &below) {
+                                        const std::string &below, const std::string &word) {
   const Units units = makeUnits(quantity);
   auto tooSmall = [&] {
     diagnostics.error(expr.location, "expected " + what + " of at least 1 " + units.units[0].name +
@@ -297,6 +297,7 @@ std::optional<int64_t> evaluateQuantity(const Expr &expr, Quantity quantity,
     return tooSmall();
   if (!isLiteral(expr)) {
     diagnostics.error(expr.location, "expected " + what + " to be " + units.example +
+                                         (word.empty() ? "" : ", or " + word + ",") +
                                          " but found " + printExpr(expr));
     return std::nullopt;
   }

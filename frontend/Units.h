@@ -72,10 +72,12 @@ std::optional<int64_t> evaluateCount(const Expr &expr, const char *unit, const C
 /// (`400 W`).
 enum class Quantity { Bytes, Speed, Compute, Latency, Power };
 
-/// A setting of at least 1. The message for less ends with `below`.
+/// A setting of at least 1. The message for less ends with `below`. The one for something else
+/// says that `word` is possible, too, if there is one.
 std::optional<int64_t> evaluateQuantity(const Expr &expr, Quantity quantity,
                                         const std::string &what, Diagnostics &diagnostics,
-                                        const std::string &below = "");
+                                        const std::string &below = "",
+                                        const std::string &word = "");
 
 /// An interval of `200 steps` or of time, `5 min`: one of the two is above 0.
 struct Interval {

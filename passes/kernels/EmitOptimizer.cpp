@@ -123,8 +123,8 @@ private:
     Value weights = arguments[0], low = arguments[1], gradient = arguments[2];
     auto memory = arguments.slice(3, states.size());
     auto numbers = arguments.slice(3 + states.size(), 3 + scalars);
-    auto [begin, end, seed] =
-        std::tuple(arguments.drop_back(2).back(), arguments.drop_back().back(), arguments.back());
+    const Value begin = arguments.drop_back(2).back(), end = arguments.drop_back().back();
+    const Value seed = arguments.back();
     Value bad = loop(begin, end, 1, body.integer(0), [&](Value i, Value bits) {
       Value g = arith::MulFOp::create(builder, loc, load(gradient, f32, i), numbers[0]);
       Value w = hasLow ? body.joinMaster(load(weights, i16, i), load(low, i16, i))

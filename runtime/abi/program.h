@@ -127,8 +127,8 @@ struct Parameter {
   double decay = 0;      // weight decay
   /// Of its tensor in a folder of Hugging Face; in a layer, `*` is the layer's number. May be
   /// empty.
-  std::string external;
-  Adapter adapter; // of this weight
+  std::string external = {};
+  Adapter adapter = {}; // of this weight
   /// The entries of its group are parts of one parameter along this dimension
   /// (runtime/abi/parts.h), and `shape` is that of a part; -1: each is a parameter by itself.
   int64_t split = -1;
@@ -170,8 +170,8 @@ int64_t StateBytes(const std::string &state_type, int64_t elements);
 struct Optimizer {
   std::string name; // "adamw"; empty: the program updates nothing
   std::vector<OptimizerState> states;
-  int64_t scalars = 0; // that all updates of a step take
-  std::string body;    // a hash of what its functions compute; may be empty
+  int64_t scalars = 0;   // that all updates of a step take
+  std::string body = {}; // a hash of what its functions compute; may be empty
 };
 
 struct KernelBuffer {
@@ -188,7 +188,7 @@ struct Kernel {
   double product_flops = 0, product_flops_bf16 = 0;
   double attention_flops = 0, attention_flops_bf16 = 0;
   double elementwise_bytes = 0, elementwise_bytes_bf16 = 0;
-  std::vector<int64_t> tables; // of the program's: their addresses follow those of the buffers
+  std::vector<int64_t> tables = {}; // of the program's: their addresses follow those of the buffers
 };
 
 /// Bytes that one call of an entry point moves, by role: from and to SSD, and

@@ -66,14 +66,14 @@ constexpr int64_t kMostSamples = int64_t(1) << 56;
 
 /// The facts of a commit beside its chunks.
 struct CommitRecord {
-  int64_t step = 0;                               // steps done
-  int64_t time = 0;                               // seconds since 1970
-  std::map<std::string, std::string> extra;       // the trainer's own
-  std::string plan;                               // of its steps, in words
-  std::map<std::string, std::string> environment; // versions of kernels, driver and libraries
-  std::map<std::string, int64_t> samples;         // sequences consumed, by source
-  std::optional<double> validation_loss;          // of an evaluation after this step; finite
-  std::string validated_on; // losses of equal texts can be compared; empty: there is none
+  int64_t step = 0;                                    // steps done
+  int64_t time = 0;                                    // seconds since 1970
+  std::map<std::string, std::string> extra;            // the trainer's own
+  std::string plan = {};                               // of its steps, in words
+  std::map<std::string, std::string> environment = {}; // versions of kernels, driver and libraries
+  std::map<std::string, int64_t> samples = {};         // sequences consumed, by source
+  std::optional<double> validation_loss = {};          // of an evaluation after this step; finite
+  std::string validated_on = {}; // losses of equal texts can be compared; empty: there is none
 };
 
 /// A plan that the compiler chose, as a block of a spec, and all that the spec's own block gave.
@@ -110,9 +110,9 @@ struct BaseState {
 
 /// Options for opening a state, set by the user or by the process.
 struct OpenOptions {
-  bool changed_model = false;        // a program of another computation may go on with it
-  std::function<bool()> interrupted; // asked while it waits: whether to give up (Cancelled)
-  std::optional<BaseState> base;     // of a new state
+  bool changed_model = false;         // a program of another computation may go on with it
+  std::function<bool()> interrupted;  // asked while it waits: whether to give up (Cancelled)
+  std::optional<BaseState> base = {}; // of a new state
   int64_t spare_bytes = 0; // of each disk, that the state leaves free when it grows for readers
 };
 

@@ -99,7 +99,7 @@ struct EncodeOptions {
   bool follows = false; // with `begins` false: behind a token, as the text behind <|user|> does
   /// What somebody wrote. Where a tokenizer changes a text before it looks for special tokens
   /// (NormalizesSpecial), none is found around that, either.
-  PlainText plain;
+  PlainText plain = {};
 };
 
 class Encoder {

@@ -31,6 +31,15 @@ TEST(MachineTest, UnknownUnit) {
 )");
 }
 
+TEST(MachineTest, NeitherASizeNorAuto) {
+  EXPECT_EQ(
+      refusal("256 MiB", "autoo"),
+      R"(tiny.boa:25:25: error: expected memory to be a size such as 256 MiB, or auto, but found autoo
+  device cpu { memory = autoo }
+                        ^~~~~
+)");
+}
+
 TEST(MachineTest, SizeTooLarge) {
   EXPECT_EQ(refusal("256 MiB", "9000000000 GiB"),
             R"(tiny.boa:25:25: error: memory does not fit 64 bits

@@ -357,21 +357,47 @@ private:
     }
   }
 
-  /// Moves a tenth of a role to the host's memory, or out of it.
-  void improvePlaces() {
-    constexpr int kStep = 10;
-    using Move = std::pair<std::string, int>;
-    std::vector<Move> moves;
-    for (const auto &[role, shares] : found->choice.places)
-      for (int percent : {kStep, -kStep})
-        moves.emplace_back(role, percent);
-    tryEach<Move>(
-        moves,
-        [](Choice &choice, const Move &move) {
-          Shares &moved = choice.places[move.first];
-          moved.host = std::clamp(moved.host + move.second, 0, 100 - moved.device);
+  /// Percents of roles that move to the host's memory or, where they are negative, out of it.
+  using Moves = std::vector<std::pair<std::string, int>>;
+
+  void tryMoves(const std::vector<Moves> &all) {
+    tryEach<Moves>(
+        all,
+        [](Choice &choice, const Moves &moves) {
+          for (const auto &[role, percent] : moves) {
+            Shares &moved = choice.places[role];
+            moved.host = std::clamp(moved.host + percent, 0, 100 - moved.device);
+          }
         },
         [&](const Choice &choice) { take(choice, trials.run(choice), found->boundOfOrder); });
+  }
+
+  /// Moves a tenth of a role to the host's memory, or out of it. If that gains nothing, a role
+  /// makes way for as many bytes of another.
+  void improvePlaces() {
+    constexpr int kStep = 10;
+    const double before = found->trial.seconds;
+    std::vector<Moves> moves;
+    for (const auto &[role, shares] : found->choice.places)
+      for (int percent : {kStep, -kStep})
+        moves.push_back({{role, percent}});
+    tryMoves(moves);
+    if (found->trial.seconds < before * (1 - kGain) || !found->trial.isQuick())
+      return;
+    moves.clear();
+    const auto &places = found->choice.places;
+    const std::vector<RoleUse> uses = usesOf(found->trial.program);
+    for (const RoleUse &from : uses)
+      for (const RoleUse &to : uses) {
+        if (from.role == to.role || !places.count(from.role) || !places.count(to.role) ||
+            to.bytes == 0)
+          continue;
+        const int there = places.at(from.role).host;
+        for (int percent : {std::min(kStep, there), there})
+          if (const int more = int(percent * from.bytes / to.bytes); more > 0)
+            moves.push_back({{from.role, -percent}, {to.role, more}});
+      }
+    tryMoves(moves);
   }
 
   /// Places roles that move nothing, or that the plan lacks, in memory, as a reader expects.

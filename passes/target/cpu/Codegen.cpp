@@ -53,7 +53,7 @@ struct Translated {
   llvm::orc::JITTargetMachineBuilder target;
   std::unique_ptr<llvm::TargetMachine> machine;
   std::unique_ptr<llvm::LLVMContext> context = std::make_unique<llvm::LLVMContext>();
-  std::unique_ptr<llvm::Module> module;
+  std::unique_ptr<llvm::Module> module = {};
 };
 
 llvm::Expected<Translated> translate(ModuleOp module, const CodegenOptions &options) {

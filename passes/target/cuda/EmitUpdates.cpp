@@ -159,8 +159,9 @@ private:
       Value newScale;
       if (isCode(state.second)) {
         newScale = scaleOf(all, number);
+        const Value to = scales[number];
         b->when(b->isZero(b->rem(b->thread, kThreadsOfBlock)),
-                [&] { b->store(newScale, scales[number], block); });
+                [&] { b->store(newScale, to, block); });
       }
       for (Element &element : all) {
         Value &value = element.states[number];

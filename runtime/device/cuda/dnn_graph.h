@@ -48,7 +48,8 @@ private:
 struct AttentionShape {
   bool gradient, causal;
   int64_t batch, time, heads, kv_heads, columns;
-  int64_t q, k, v, y, dy, dq, dk, dv; // strides of rows; the last four of a gradient alone
+  int64_t q, k, v, y;                     // strides of rows
+  int64_t dy = 0, dq = 0, dk = 0, dv = 0; // of a gradient alone
 };
 
 /// In words, for messages.

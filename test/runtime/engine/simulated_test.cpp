@@ -305,6 +305,40 @@ TEST(Simulated, FillsOfTheDeviceAreNotTheOptimizers) {
   }
 }
 
+// A transfer of four segments makes way after its first.
+TEST(Simulated, AMoreUrgentTransferPassesAtTheEndOfASegment) {
+  struct Ends : DeviceListener {
+    std::map<int64_t, int64_t> of; // by priority
+    int64_t moved = 0;
+    void Done(const Work &work, int64_t, int64_t end_ns, absl::Status) override {
+      of[work.priority] = end_ns;
+    }
+    void Moved(const Work &, int32_t, int64_t bytes, int64_t, int64_t) override { moved += bytes; }
+    void Wake() override {}
+  } ends;
+  const Program program = MakeProgram({{"a", 1 << 30, 1 << 30}});
+  auto device = CreateSimulatedDevice(program);
+  ASSERT_TRUE(device.ok()) << device.status();
+  const int64_t bytes[2] = {};
+  ASSERT_TRUE((*device)->Start(bytes, {}, &ends).ok());
+  Work large, urgent;
+  large.kind = urgent.kind = Work::Kind::read;
+  large.storage = urgent.storage = kWeights;
+  large.buffers = urgent.buffers = {{BOA_DEVICE, 0}};
+  large.extents.assign(4, {0, 0});
+  urgent.extents.assign(1, {0, 0});
+  large.priority = 2;
+  urgent.priority = 1;
+  (*device)->Submit(large);
+  (*device)->Submit(urgent);
+  while ((*device)->Advance()) {
+  }
+  EXPECT_NEAR(double(ends.of[1]), 2e9 / 1024, 10);
+  EXPECT_NEAR(double(ends.of[2]), 5e9 / 1024, 10);
+  EXPECT_EQ(ends.moved, 5 * kChunk);
+  EXPECT_EQ((*device)->TakeUse(0)[4].bytes, 5 * kChunk);
+}
+
 // The same program takes the same time, to the nanosecond, in all its parts.
 TEST(Simulated, TimeIsReproducible) {
   auto run = [] {

@@ -22,7 +22,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kVocab = 64, kContext = 16, kMicroBatch = 4, kMicroBatches = 2;
-constexpr int64_t kElements = kVocab * kVocab;
 constexpr double kWeightDecay = 0.01;
 
 enum StorageId : int32_t {
