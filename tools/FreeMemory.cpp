@@ -22,6 +22,8 @@ constexpr int64_t kOfProcess = 512 * kMiB, kOfSystem = 16;
 /// the GPU.
 constexpr int64_t kOfLibraries = 1024 * kMiB, kOfLocal = 64;
 
+constexpr char kDevicePath[] = "machine.device.memory", kHostPath[] = "machine.host.memory";
+
 absl::Status tooLittle(const char *path, int64_t free) {
   return absl::ResourceExhaustedError(
       absl::StrCat(path, " = auto: of this machine's memory ", FormatBytes(double(free)),
@@ -29,17 +31,16 @@ absl::Status tooLittle(const char *path, int64_t free) {
 }
 
 absl::StatusOr<int64_t> freeOnGpu() {
-  constexpr char kPath[] = "machine.device.memory";
   const auto gpu = cuda::Gpu::Open();
   if (!gpu.ok())
     return absl::Status(gpu.status().code(),
-                        absl::StrCat(kPath, " = auto: ", gpu.status().message(),
+                        absl::StrCat(kDevicePath, " = auto: ", gpu.status().message(),
                                      "; give a size to compile for another "
                                      "machine"));
   const int64_t kept = kOfLibraries + (*gpu)->total_bytes() / kOfLocal;
   const int64_t free = (*gpu)->free_bytes();
   if (free <= kept)
-    return tooLittle(kPath, free);
+    return tooLittle(kDevicePath, free);
   return free - kept;
 }
 
@@ -69,23 +70,31 @@ absl::Status replaceAutoMemory(CompileRequest &request) {
     const absl::StatusOr<int64_t> free = freeOnGpu();
     if (!free.ok())
       return free.status();
-    replace("machine.device.memory", *free);
+    replace(kDevicePath, *free);
     ofDevice = false;
   }
   if (!ofDevice && !ofHost)
     return absl::OkStatus();
   const int64_t free = int64_t(MeasureMemory().value);
   int64_t bytes = free - free / kOfSystem - kOfProcess;
-  if (ofDevice && ofHost)
-    bytes /= 2;
-  else if (!onGpu)
-    bytes -= ofDevice ? machine.host_memory : machine.device_memory;
+  const char *path = ofDevice ? kDevicePath : kHostPath;
   if (bytes <= 0)
-    return tooLittle(ofDevice ? "machine.device.memory" : "machine.host.memory", free);
+    return tooLittle(path, free);
+  if (ofDevice && ofHost) {
+    bytes /= 2;
+  } else if (!onGpu) {
+    const int64_t other = ofDevice ? machine.host_memory : machine.device_memory;
+    if (other >= bytes)
+      return absl::ResourceExhaustedError(
+          absl::StrCat(path, " = auto: of this machine's memory ", FormatBytes(double(free)),
+                       " are free, but ", ofDevice ? kHostPath : kDevicePath, " asks for ",
+                       FormatBytes(double(other)), ": give it less"));
+    bytes -= other;
+  }
   if (ofDevice)
-    replace("machine.device.memory", bytes);
+    replace(kDevicePath, bytes);
   if (ofHost)
-    replace("machine.host.memory", bytes);
+    replace(kHostPath, bytes);
   return absl::OkStatus();
 }
 
