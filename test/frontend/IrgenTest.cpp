@@ -298,6 +298,7 @@ static std::vector<std::string> around(const std::string &path, const std::strin
       {"linear, cosine", "train.optimizer.lr=cosine(1e-3)"},
       {"masked", "train.objective=masked(token = 3)"},
       {"vertical, horizontal", "train.schedule=horizontal"},
+      {"vertical", "train.schedule=vertical"},
       {"", "machine.device.memory=none"}}; // any machine
   if (calls == "every")
     return {path.substr(0, path.rfind('.')) + "=every(5)"};
