@@ -27,7 +27,7 @@ std::string adviseOnMemory(const CompileRequest &request);
 /// In how many blocks, above `blocks`, a vocabulary may stream, the fewest first.
 std::vector<int64_t> moreVocabularyBlocks(int64_t vocab, int64_t blocks);
 
-/// What becomes of a program with other limits of memory.
+/// Whether a program with other limits of memory compiles.
 struct WithMemory {
   bool possible = false;
   std::optional<MemoryNeed> need; // none: it fits

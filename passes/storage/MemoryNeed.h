@@ -16,7 +16,7 @@
 
 namespace boa {
 
-/// What a program needs of a memory that has less. A refusal of `boa-assign-buffers` carries it as
+/// Why a program does not fit a memory. A refusal of `boa-assign-buffers` carries it as
 /// metadata, so that nobody has to read its text.
 struct MemoryNeed {
   std::string text;           // "it needs 2.00 GiB but the machine has 1.00 GiB"
