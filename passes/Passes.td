@@ -218,7 +218,7 @@ def VerticalSchedule : BoaPass<"boa-vertical-schedule"> {
     interchanges it with the layer loops. Then every other nest runs its
     micro-batches in reverse (the snake): the last micro-batch of one layer is the
     first of the next. Does nothing if `schedule` in `boa.config @plan` is horizontal.
-    The plan says whether to run the snake (`snake`); the option does where it is given.
+    The option overrides `snake` in `boa.config @plan`, which turns the snake off.
 
     Legality is decided exactly. Control is static, so the pass enumerates the program
     before and after. Every read must see the same write, and the last write of every
@@ -226,7 +226,8 @@ def VerticalSchedule : BoaPass<"boa-vertical-schedule"> {
     pass refuses and names the dependence. Accumulations may be reordered: that
     changes rounding, not the sum.
   }];
-  let options = [Option<"snake", "snake", "bool", "", "alternate the direction; absent: as the plan says">];
+  let options = [Option<"snake", "snake", "bool", "",
+                        "alternate the direction; absent: as the plan says">];
 }
 
 def SplitOptimizer : BoaPass<"boa-split-optimizer"> {

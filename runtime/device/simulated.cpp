@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A link carries one job at a time; many at once would each be slower and end together
-// what they end now one by one. A job of an SSD makes way for a more urgent one at the end of a
+// A link carries one job at a time. Several at once would each be slower, and all would end when
+// the last one does now. A job of an SSD makes way for a more urgent one at the end of a
 // segment, as transfers of a run do. How fast each busy link is depends only on which links
 // are busy, and which of them with what SSDs move past the host: it is worked out once
 // for each such set. All starts at full speed; where a

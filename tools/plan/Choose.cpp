@@ -112,6 +112,7 @@ absl::StatusOr<Found> choosePlan(Trials &trials) {
     return status;
   Shortage shortage;
   std::optional<Found> found = findPlan(trials, shortage);
+  // A plan that is possible and does not fit has a need.
   if (!found && !shortage.need && trials.firstFailure()) {
     std::fputs(trials.firstFailure()->diagnostics.c_str(), stderr);
     return trials.firstFailure()->status;
