@@ -189,9 +189,19 @@ bool Context::GrowStack(int64_t bytes) {
   return true;
 }
 
+Running::Running() {
+  pthread_rwlockattr_t attributes;
+  pthread_rwlockattr_init(&attributes);
+  pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+  pthread_rwlock_init(&lock, &attributes);
+  pthread_rwlockattr_destroy(&attributes);
+}
+
 void Context::Fail(int code, const std::string &words) {
+  running.Stop();
   int none = 0;
   error.compare_exchange_strong(none, code);
+  running.End();
   if (!words.empty())
     Report(code, words);
 }
@@ -284,12 +294,16 @@ void Stream::Loop(Node *taken) {
       std::this_thread::sleep_for(std::chrono::microseconds(delay));
     }
     Work work = std::move(node->work);
-    if (work.always || !context->error) {
-      if (work.inject)
-        context->Fail(work.inject, {});
-      else if (std::string words = work.run(); !words.empty())
-        context->Fail(CUDA_ERROR_ILLEGAL_ADDRESS, words);
-    }
+    std::string words;
+    if (!work.waits)
+      context->running.Begin();
+    const bool runs = work.always || !context->error;
+    if (runs && !work.inject)
+      words = work.run();
+    if (!work.waits)
+      context->running.End();
+    if (runs && (work.inject || !words.empty()))
+      context->Fail(work.inject ? work.inject : int(CUDA_ERROR_ILLEGAL_ADDRESS), words);
     ++Done();
     work.run = nullptr; // what it holds, before anybody hears that it is over
     std::lock_guard<std::mutex> lock(over_mutex);

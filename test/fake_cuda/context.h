@@ -26,6 +26,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <pthread.h>
 #include <semaphore.h>
 #include <shared_mutex>
 #include <string>
@@ -62,6 +63,22 @@ private:
   int64_t ns = 0;
 };
 
+/// Whoever stops what runs goes before what has not begun. What runs at once is not ordered.
+class Running {
+public:
+  Running();
+  ~Running() { pthread_rwlock_destroy(&lock); }
+  Running(const Running &) = delete;
+  Running &operator=(const Running &) = delete;
+  void Begin() { pthread_rwlock_rdlock(&lock); }
+  /// Returns when nothing runs, and nothing does until End.
+  void Stop() { pthread_rwlock_wrlock(&lock); }
+  void End() { pthread_rwlock_unlock(&lock); }
+
+private:
+  pthread_rwlock_t lock;
+};
+
 struct Context {
   int device = 0;
   int retained = 0; // under the driver's mutex
@@ -76,9 +93,11 @@ struct Context {
   /// Of all graphs, as long, too.
   std::deque<std::vector<Captured>> captured;
 
+  Running running; // on all streams
+
   /// Local memory of so many bytes a thread; false: there is not enough. It never shrinks.
   bool GrowStack(int64_t bytes);
-  /// Of what ran; said on stderr.
+  /// Of what ran; said on stderr. What other streams run is over before anybody sees the error.
   void Fail(int code, const std::string &words);
 };
 
@@ -94,6 +113,7 @@ public:
     const char *what;
     std::function<std::string()> run; // returns what went wrong, or nothing
     bool always = false;              // after an error, too
+    bool waits = false;               // for other streams
     int inject = 0;                   // an error in its place
   };
   Stream(Context *, uint64_t seed, int64_t delay_us);

@@ -116,6 +116,7 @@ BOA_FAKE_API CUresult cuStreamWaitEvent(CUstream handle, CUevent event_handle, u
     return CUDA_SUCCESS;
   Stream::Work work;
   work.what = __func__;
+  work.waits = true;
   work.run = [last]() -> std::string {
     last->Wait();
     return {};

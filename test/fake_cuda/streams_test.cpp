@@ -186,5 +186,32 @@ TEST_F(FakeCudaTest, EventsTakeTimes) {
   EXPECT_EQ(cuStreamDestroy_v2(stream), CUDA_SUCCESS);
 }
 
+// An error stops the device: whoever sees it may free what other streams used.
+TEST_F(FakeCudaTest, AnErrorIsSeenWhenNothingRuns) {
+  struct Long {
+    std::atomic<bool> begun{false};
+    bool over = false;
+  } work;
+  Session session("late=cuMemsetD8Async:1");
+  CUstream runs = NewStream(), fails = NewStream();
+  CUdeviceptr memory = NewMemory<char>(1);
+  auto run = [](void *given) {
+    Long &work = *static_cast<Long *>(given);
+    work.begun = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    work.over = true;
+  };
+  EXPECT_EQ(cuLaunchHostFunc(runs, run, &work), CUDA_SUCCESS);
+  while (!work.begun)
+    std::this_thread::yield();
+  EXPECT_EQ(cuMemsetD8Async(memory, 0, 1, fails), CUDA_SUCCESS);
+  while (cuStreamQuery(runs) != CUDA_ERROR_LAUNCH_FAILED)
+    std::this_thread::yield();
+  EXPECT_TRUE(work.over);
+  EXPECT_EQ(cuMemFree_v2(memory), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(cuStreamDestroy_v2(runs), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(cuStreamDestroy_v2(fails), CUDA_ERROR_LAUNCH_FAILED);
+}
+
 } // namespace
 } // namespace boa::fake
