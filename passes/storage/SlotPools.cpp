@@ -46,8 +46,10 @@ void SlotPools::take(SlotNeed &need) {
     if (&other == &pool || other.needs.empty() || other.space() != pool.space())
       continue;
     const auto [lower, higher] = std::minmax(pool.number, other.number);
-    int64_t &peak = pools[lower].peakWith[higher];
-    peak = std::max(peak, pool.live + other.live);
+    std::vector<int64_t> &peaks = pools[lower].peakWith;
+    if (peaks.size() <= higher)
+      peaks.resize(pools.size());
+    peaks[higher] = std::max(peaks[higher], pool.live + other.live);
   }
 }
 
@@ -68,7 +70,9 @@ bool SlotPools::share(Space space) {
   SlotPool *into = nullptr, *from = nullptr;
   std::pair<int64_t, bool> most; // bytes saved, and whether both are of one role
   for (SlotPool &pool : pools)
-    for (auto [number, peak] : pool.peakWith) {
+    for (auto [number, peak] : llvm::enumerate(pool.peakWith)) {
+      if (peak == 0)
+        continue;
       SlotPool &other = pools[number];
       const int64_t together = std::max(pool.slotBytes(), other.slotBytes()) * peak;
       const std::pair saves(pool.peakBytes() + other.peakBytes() - together,

@@ -17,6 +17,7 @@
 
 #include <deque>
 #include <map>
+#include <vector>
 
 namespace boa {
 
@@ -37,7 +38,7 @@ struct SlotPool {
   size_t number = 0;
   llvm::SmallVector<SlotNeed *, 1> needs; // none: another pool has them
   int64_t live = 0, peak = 0;             // slots
-  std::map<size_t, int64_t> peakWith;     // live slots here and in a pool of a higher number
+  std::vector<int64_t> peakWith;          // live slots here and in a pool of a higher number, by it
   int64_t lookahead = 0;                  // slots to look ahead, wished for
   int64_t slots = 0;                      // given
   int64_t shared = 0;                     // its number among those of several storages

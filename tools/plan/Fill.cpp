@@ -57,10 +57,14 @@ using Filled = std::pair<Choice, const Trial *>;
 /// Places parts of roles in the memory that the best plan leaves. How much that is only a compiler
 /// knows: a buffer that stays in memory makes way for a home, which may gain less. Of the plans
 /// that fit the first, which leaves such buffers, and the fullest are simulated.
-void fillShares(Trials &trials, Filled &best, const std::vector<RoleUse> &roles) {
+void fillShares(Trials &trials, Filled &best, const std::vector<RoleUse> &roles,
+                const std::optional<Space> &without) {
   const auto [base, baseTrial] = best;
-  const Room all = roomOf(baseTrial->program.machine);
-  Room enough, tooMuch = all, room = roomLeft(baseTrial->program);
+  Room all = roomOf(baseTrial->program.machine), room = roomLeft(baseTrial->program);
+  for (Room *each : {&all, &room})
+    if (without)
+      (*without == Space::device ? each->device : each->host) = 0;
+  Room enough, tooMuch = all;
   for (const RoleUse &use : roles)
     if (auto place = base.places.find(use.role); place != base.places.end()) {
       tooMuch.device -= use.bytes * place->second.device / 100;
@@ -128,11 +132,13 @@ bool isBetter(const Trial &trial, const Trial &best) {
 }
 
 std::pair<Choice, const Trial *> fill(Trials &trials, const Choice &base, const Trial &baseTrial,
-                                      double bound, const std::vector<Choice> &behind) {
+                                      double bound, const std::vector<Choice> &behind,
+                                      const Without &without) {
   Filled best(base, &baseTrial);
   if (base.places.empty())
     return best;
-  const std::vector<RoleUse> roles = usesOf(baseTrial.program);
+  std::vector<RoleUse> roles = usesOf(baseTrial.program);
+  llvm::erase_if(roles, [&](const RoleUse &use) { return use.role == without.role; });
   const Room all = roomOf(baseTrial.program.machine);
   const std::vector<RoleUse> whole = wholeRoles(base, roles, all.host);
   auto isFar = [&] { return best.second->seconds > bound * (1 + kNear); };
@@ -141,14 +147,14 @@ std::pair<Choice, const Trial *> fill(Trials &trials, const Choice &base, const 
     later.push_back(withWhole(base, whole[0]));
   llvm::append_range(later, behind);
   trials.prepare(later);
-  fillShares(trials, best, roles);
-  if (isFar())
+  fillShares(trials, best, roles, without.memory);
+  if (isFar() && without.memory != Space::host)
     fillWhole(trials, base, best, whole, all.host, behind);
   // Whole roles leave memory for parts of others.
   const bool somethingIsWhole =
       llvm::any_of(best.first.places, [](const auto &place) { return place.second.rest() == 0; });
   if (somethingIsWhole && isFar())
-    fillShares(trials, best, roles);
+    fillShares(trials, best, roles, without.memory);
   return best;
 }
 

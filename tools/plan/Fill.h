@@ -9,6 +9,8 @@
 
 #include "tools/plan/Trial.h"
 
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace boa {
@@ -21,10 +23,17 @@ inline constexpr double kNear = 5e-3;
 /// Of plans that are as fast, the one that writes less to SSDs.
 bool isBetter(const Trial &trial, const Trial &best);
 
+/// A role that is not placed in memory, or a memory that is left alone.
+struct Without {
+  std::string role;
+  std::optional<Space> memory;
+};
+
 /// Fills what memory `baseTrial` leaves with the roles that gain most; the best of a few trials.
 /// `bound`: seconds that none of them beats. `behind`: choices that may come next.
 std::pair<Choice, const Trial *> fill(Trials &trials, const Choice &base, const Trial &baseTrial,
-                                      double bound, const std::vector<Choice> &behind = {});
+                                      double bound, const std::vector<Choice> &behind = {},
+                                      const Without &without = {});
 
 } // namespace boa
 

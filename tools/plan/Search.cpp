@@ -9,6 +9,7 @@
 #include "tools/MemoryAdvice.h"
 #include "tools/plan/Fill.h"
 #include "tools/plan/Free.h"
+#include "tools/plan/Moves.h"
 #include "tools/plan/Roles.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace boa {
 namespace {
@@ -155,8 +157,7 @@ private:
       return;
     noteLeastCompute(order);
     if (mayWin())
-      while (!isNear() && improve()) {
-      }
+      climb();
     if (order == Schedule::horizontal)
       horizontal = found->trial.seconds;
     if (!best || found->trial.seconds < best->trial.seconds * (1 - kGain))
@@ -242,8 +243,9 @@ private:
   /// The seconds of a filled plan, which may be the best so far. `behind`: choices that may come
   /// next.
   double consider(const Choice &base, const Trial &baseTrial,
-                  const std::vector<Choice> &behind = {}) {
-    auto [choice, trial] = fill(trials, base, baseTrial, boundOf(baseTrial).seconds, behind);
+                  const std::vector<Choice> &behind = {}, const Without &without = {}) {
+    auto [choice, trial] =
+        fill(trials, base, baseTrial, boundOf(baseTrial).seconds, behind, without);
     take(choice, *trial, boundOf(baseTrial));
     return trial->seconds;
   }
@@ -357,47 +359,71 @@ private:
     }
   }
 
-  /// Percents of roles that move to the host's memory or, where they are negative, out of it.
-  using Moves = std::vector<std::pair<std::string, int>>;
-
-  void tryMoves(const std::vector<Moves> &all) {
-    tryEach<Moves>(
-        all,
-        [](Choice &choice, const Moves &moves) {
-          for (const auto &[role, percent] : moves) {
-            Shares &moved = choice.places[role];
-            moved.host = std::clamp(moved.host + percent, 0, 100 - moved.device);
-          }
-        },
-        [&](const Choice &choice) { take(choice, trials.run(choice), found->boundOfOrder); });
+  /// Improves the plan until no change gains anything. Where trials are quick, so it does another
+  /// filling of memory, which may end at a better plan.
+  void climb() {
+    const Found start = *found;
+    auto climbFromHere = [&] {
+      while (!isNear() && improve()) {
+      }
+    };
+    climbFromHere();
+    if (isNear() || !start.trial.isQuick())
+      return;
+    Found first = std::exchange(*found, start);
+    refillWithoutEach();
+    if (found->trial.seconds < start.trial.seconds)
+      climbFromHere();
+    if (found->trial.seconds >= first.trial.seconds * (1 - kGain))
+      found = std::move(first);
   }
 
-  /// Moves a tenth of a role to the host's memory, or out of it. If that gains nothing, a role
-  /// makes way for as many bytes of another.
-  void improvePlaces() {
-    constexpr int kStep = 10;
-    const double before = found->trial.seconds;
-    std::vector<Moves> moves;
-    for (const auto &[role, shares] : found->choice.places)
-      for (int percent : {kStep, -kStep})
-        moves.push_back({{role, percent}});
-    tryMoves(moves);
-    if (found->trial.seconds < before * (1 - kGain) || !found->trial.isQuick())
+  /// Fills memory without a role, which others may use better, or without a memory.
+  void refillWithoutEach() {
+    const Choice before = found->choice, base = emptied(before);
+    const Trial &trial = trials.run(base);
+    if (!trial.fits)
       return;
-    moves.clear();
-    const auto &places = found->choice.places;
-    const std::vector<RoleUse> uses = usesOf(found->trial.program);
-    for (const RoleUse &from : uses)
-      for (const RoleUse &to : uses) {
-        if (from.role == to.role || !places.count(from.role) || !places.count(to.role) ||
-            to.bytes == 0)
-          continue;
-        const int there = places.at(from.role).host;
-        for (int percent : {std::min(kStep, there), there})
-          if (const int more = int(percent * from.bytes / to.bytes); more > 0)
-            moves.push_back({{from.role, -percent}, {to.role, more}});
-      }
-    tryMoves(moves);
+    std::optional<Without> best;
+    auto attempt = [&](const Without &without) {
+      const double seconds = found->trial.seconds;
+      consider(base, trial, {}, without);
+      if (found->trial.seconds < seconds)
+        best = without;
+    };
+    std::vector<Space> memories;
+    if (IsSeparate(machine))
+      memories = {Space::device, Space::host};
+    auto attemptRoles = [&](std::optional<Space> memory) {
+      for (const auto &[role, shares] : before.places)
+        attempt({role, memory});
+    };
+    attemptRoles(std::nullopt);
+    for (Space memory : memories)
+      attempt({"", memory});
+    if (!best)
+      return;
+    if (best->memory)
+      return attemptRoles(best->memory);
+    for (Space memory : memories)
+      attempt({best->role, memory});
+  }
+
+  void tryMoves(const std::vector<Moves> &all) {
+    tryEach<Moves>(all, makeMoves, [&](const Choice &choice) {
+      take(choice, trials.run(choice), found->boundOfOrder);
+    });
+  }
+
+  /// Moves a tenth of a role to a memory, or out of it. If that gains nothing, a role makes way.
+  void improvePlaces() {
+    const double before = found->trial.seconds;
+    std::vector<Space> memories = {Space::host};
+    if (IsSeparate(machine) && found->trial.isQuick())
+      memories.push_back(Space::device);
+    tryMoves(tenths(found->choice, memories));
+    if (found->trial.seconds >= before * (1 - kGain) && found->trial.isQuick())
+      tryMoves(exchanges(found->choice, usesOf(found->trial.program), memories));
   }
 
   /// Places roles that move nothing, or that the plan lacks, in memory, as a reader expects.
