@@ -7,8 +7,8 @@
 #ifndef BOA_TOOLS_PLAN_MOVES_H
 #define BOA_TOOLS_PLAN_MOVES_H
 
-#include "tools/plan/Free.h"
 #include "tools/plan/Roles.h"
+#include "tools/plan/Trial.h"
 
 #include <string>
 #include <vector>

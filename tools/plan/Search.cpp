@@ -359,8 +359,8 @@ private:
     }
   }
 
-  /// Improves the plan until no change gains anything. Where trials are quick, so it does another
-  /// filling of memory, which may end at a better plan.
+  /// Improves the plan until no change gains anything. Where trials are quick, it also improves
+  /// another filling of memory, places first. The better one stays.
   void climb() {
     const Found start = *found;
     auto climbFromHere = [&] {
@@ -372,8 +372,11 @@ private:
       return;
     Found first = std::exchange(*found, start);
     refillWithoutEach();
-    if (found->trial.seconds < start.trial.seconds)
+    if (found->trial.seconds < start.trial.seconds) {
+      while (!isNear() && improvePlaces()) {
+      }
       climbFromHere();
+    }
     if (found->trial.seconds >= first.trial.seconds * (1 - kGain))
       found = std::move(first);
   }
@@ -416,14 +419,17 @@ private:
   }
 
   /// Moves a tenth of a role to a memory, or out of it. If that gains nothing, a role makes way.
-  void improvePlaces() {
+  /// Whether anything gained.
+  bool improvePlaces() {
     const double before = found->trial.seconds;
+    auto gained = [&] { return found->trial.seconds < before * (1 - kGain); };
     std::vector<Space> memories = {Space::host};
     if (IsSeparate(machine) && found->trial.isQuick())
       memories.push_back(Space::device);
     tryMoves(tenths(found->choice, memories));
-    if (found->trial.seconds >= before * (1 - kGain) && found->trial.isQuick())
+    if (!gained() && found->trial.isQuick())
       tryMoves(exchanges(found->choice, usesOf(found->trial.program), memories));
+    return gained();
   }
 
   /// Places roles that move nothing, or that the plan lacks, in memory, as a reader expects.
