@@ -63,7 +63,8 @@ private:
   int64_t ns = 0;
 };
 
-/// Whoever stops what runs goes before what has not begun. What runs at once is not ordered.
+/// The operations that run now. Stop goes before operations that have not begun. Operations that
+/// run at the same time are not ordered.
 class Running {
 public:
   Running();
@@ -97,7 +98,8 @@ struct Context {
 
   /// Local memory of so many bytes a thread; false: there is not enough. It never shrinks.
   bool GrowStack(int64_t bytes);
-  /// Of what ran; said on stderr. What other streams run is over before anybody sees the error.
+  /// Keeps the error of an operation, and prints `words` to stderr. The operations of other streams
+  /// end before anybody sees the error.
   void Fail(int code, const std::string &words);
 };
 

@@ -186,7 +186,7 @@ TEST_F(FakeCudaTest, EventsTakeTimes) {
   EXPECT_EQ(cuStreamDestroy_v2(stream), CUDA_SUCCESS);
 }
 
-// An error stops the device: whoever sees it may free what other streams used.
+// An error stops the device: after it the host may free memory that other streams used.
 TEST_F(FakeCudaTest, AnErrorIsSeenWhenNothingRuns) {
   struct Long {
     std::atomic<bool> begun{false};

@@ -29,8 +29,8 @@ void makeMoves(Choice &choice, const Moves &moves);
 /// A tenth of each role that is free, to each of the memories or out of it.
 std::vector<Moves> tenths(const Choice &choice, const std::vector<Space> &memories);
 
-/// A tenth of each role in a memory, and all of it, makes way for as many bytes of another role, or
-/// goes to another memory. `uses`: of the chosen plan.
+/// A tenth of each role in a memory makes way for as many bytes of another role, or goes to another
+/// memory. So does all of the role. `uses`: of the chosen plan.
 std::vector<Moves> exchanges(const Choice &choice, const std::vector<RoleUse> &uses,
                              const std::vector<Space> &memories);
 
