@@ -123,6 +123,101 @@ Value getPrevious(OpResult result) {
   return {};
 }
 
+/// Whether two parts of a tensor have no element in common.
+bool areApart(tensor::InsertSliceOp a, tensor::InsertSliceOp b) {
+  auto endsBefore = [](tensor::InsertSliceOp op, tensor::InsertSliceOp other, int64_t i) {
+    return op.getStaticOffsets()[i] + op.getStaticSizes()[i] <= other.getStaticOffsets()[i];
+  };
+  return llvm::any_of(llvm::seq<int64_t>(a.getType().getRank()),
+                      [&](int64_t i) { return endsBefore(a, b, i) || endsBefore(b, a, i); });
+}
+
+bool hasStaticPlace(tensor::InsertSliceOp op) {
+  return op.hasUnitStride() && !ShapedType::isDynamicShape(op.getStaticOffsets()) &&
+         !ShapedType::isDynamicShape(op.getStaticSizes()) &&
+         op.getSourceType().getRank() == op.getType().getRank();
+}
+
+/// Whether an op only reads a tensor: it is no view of it, and puts it nowhere else.
+bool isRead(OpOperand &use) {
+  auto reader = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
+  return reader && reader.isDpsInput(&use) &&
+         !isa<bufferization::MaterializeInDestinationOp, tensor::InsertSliceOp>(reader);
+}
+
+/// The ops that make a part in memory of its own, the last one first. None if another op may
+/// write there, too.
+SmallVector<Operation *> getWriters(tensor::InsertSliceOp part) {
+  SmallVector<Operation *> writers = {part};
+  for (Value value = part.getSource(); value;) {
+    if (!llvm::all_of(value.getUses(), [&](OpOperand &use) {
+          return use.getOwner() == writers.back() || isRead(use);
+        }))
+      return {};
+    auto result = dyn_cast<OpResult>(value);
+    if (!result)
+      break;
+    writers.push_back(result.getOwner());
+    value = getPrevious(result);
+  }
+  return writers;
+}
+
+/// The parts that are inserted into an empty tensor, one after the other, before anything reads it.
+SmallVector<tensor::InsertSliceOp> getParts(tensor::EmptyOp empty) {
+  SmallVector<tensor::InsertSliceOp> parts;
+  for (Value whole = empty; whole.hasOneUse(); whole = parts.back()) {
+    auto part = dyn_cast<tensor::InsertSliceOp>(*whole.user_begin());
+    if (!part || part.getDest() != whole || part->getBlock() != empty->getBlock() ||
+        !hasStaticPlace(part) || getWriters(part).empty() ||
+        !llvm::all_of(parts, [&](auto other) { return areApart(part, other); }))
+      break;
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+/// The first op that needs memory for a part.
+Operation *getFirstWriter(tensor::InsertSliceOp part) {
+  SmallVector<Operation *> writers = getWriters(part);
+  return isa<tensor::EmptyOp>(writers.back()) ? writers[writers.size() - 2] : part;
+}
+
+/// Gives a tensor that is made of parts, and then only read, its memory here, and each part its
+/// place in it. In a chain of n insertions, upstream's analysis compares all pairs of accesses
+/// for each of n decisions, and looks through the chain for each pair.
+void placeParts(RewriterBase &rewriter, func::FuncOp func) {
+  for (auto empty : llvm::make_early_inc_range(func.getOps<tensor::EmptyOp>())) {
+    SmallVector<tensor::InsertSliceOp> parts = getParts(empty);
+    if (parts.empty() || !llvm::all_of(parts.back()->getUses(), isRead))
+      continue;
+    SmallVector<Operation *> writers = llvm::map_to_vector(parts, getFirstWriter);
+    Operation *first = empty;
+    for (Operation *writer : writers)
+      if (writer->isBeforeInBlock(first))
+        first = writer;
+    rewriter.setInsertionPoint(first);
+    const RankedTensorType type = empty.getType();
+    Value memory = memref::AllocOp::create(rewriter, empty.getLoc(),
+                                           MemRefType::get(type.getShape(), type.getElementType()));
+    for (auto [part, writer] : llvm::zip(parts, writers)) {
+      rewriter.setInsertionPoint(writer);
+      Value place =
+          memref::SubViewOp::create(rewriter, part.getLoc(), memory, part.getMixedOffsets(),
+                                    part.getMixedSizes(), part.getMixedStrides());
+      rewriter.setInsertionPoint(part);
+      bufferization::MaterializeInDestinationOp::create(rewriter, part.getLoc(), /*result=*/Type(),
+                                                        part.getSource(), place,
+                                                        /*restrict=*/true, /*writable=*/true);
+    }
+    Value whole = bufferization::ToTensorOp::create(rewriter, empty.getLoc(), type, memory,
+                                                    /*restrict=*/true);
+    rewriter.replaceAllUsesWith(parts.back().getResult(), whole);
+    for (tensor::InsertSliceOp part : llvm::reverse(parts))
+      rewriter.eraseOp(part);
+  }
+}
+
 /// Computes results where they belong. Upstream takes the memory of a result to be apart from all
 /// other tensors. So it would write there before an accumulator is read that lies there. It would
 /// also compute a tensor there that is read after the result has replaced it. Both are left out.
@@ -191,6 +286,7 @@ struct BufferizeKernels : boa::impl::BufferizeKernelsBase<BufferizeKernels> {
         continue;
       unshareInits(rewriter, func);
       reuseDeadOperands(rewriter, func);
+      placeParts(rewriter, func);
       bufferization::BufferizationState state;
       if (failed(placeResults(rewriter, func, options)) ||
           failed(bufferization::runOneShotBufferize(func, options, state)))

@@ -183,8 +183,9 @@ def BufferizeKernels : Pass<"kernel-bufferize", "::mlir::ModuleOp"> {
     belong) and one-shot bufferization, on kernels only. The elimination is not told that
     an accumulator and its result are one memory, nor that two results are not. So it may
     not use the place of a result before the accumulator is read, or for another result.
-    Elementwise ops write over an operand that is dead after them. Copies that could be
-    saved may be left.
+    Elementwise ops write over an operand that is dead after them. A tensor that is made of
+    parts, and then only read, gets its memory first, and parts are computed in their places:
+    analysing many insertions takes too long. Copies that could be saved may be left.
     Constants become globals; the module says how many bytes they and the tables of its
     kernels take (`boa.constants`).
   }];
