@@ -1,5 +1,5 @@
 // A tensor that is made of parts, and then only read, takes its memory once, and each part is computed in
-// its place. Here it is made of 256 parts. Upstream's analysis of the insertions takes minutes.
+// its place. Here it is made of 256 parts. Upstream's analysis of the insertions alone takes over 100 s.
 
 // DEFINE: %{after} = --kernel-bind-arguments --kernel-bufferize --cse --canonicalize \
 // DEFINE:   --kernel-elide-copies --canonicalize
@@ -10,7 +10,7 @@
 // CHECK:         %[[Y:.*]] = kernel.view {{.*}} : memref<1x256x4xf32>
 // CHECK:         %[[DX:.*]] = memref.alloc() {{.*}}: memref<1x256x4xf32>
 // CHECK-COUNT-256: kernel.gemm {{.*}} {transpose_b} : (memref<1x1x32xf32>, memref<4x32xf32>, memref<1x1x4xf32,
-// CHECK-NOT:     memref.alloc() : memref<1x256x4xf32>
+// CHECK-NOT:     memref.alloc(){{.*}} : memref<1x256x4xf32>
 // CHECK:         kernel.gemm %[[DX]], %{{.*}} into %[[Y]]
 // CHECK-NEXT:    return
 func.func @head(%x: tensor<1x256x4xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64},
