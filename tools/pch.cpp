@@ -1,1 +1,0 @@
-// The unit that owns the precompiled header (tools/pch.h).
