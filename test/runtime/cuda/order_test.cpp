@@ -48,6 +48,7 @@ protected:
 };
 
 TEST_F(OrderTest, NobodyWaitsForTheDriversCall) {
+  RecordProperty("depends_on_time", "ten seconds for another thread");
   std::future<void> others;
   bool went_on = false;
   meanwhile = [&] {
