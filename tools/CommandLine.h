@@ -12,8 +12,8 @@
 #ifndef BOA_TOOLS_COMMANDLINE_H
 #define BOA_TOOLS_COMMANDLINE_H
 
-#include "runtime/trainer/flags.h"
-#include "runtime/trainer/sample.h"
+#include "runtime/generate/sample.h"
+#include "runtime/support/flags.h"
 #include "runtime/trainer/simulate.h"
 #include "runtime/trainer/tokenize.h"
 #include "runtime/trainer/trainer.h"

@@ -7,7 +7,8 @@
 #include "tools/Payload.h"
 
 #include "runtime/io/hint.h"
-#include "runtime/trainer/file.h"
+#include "runtime/io/input_file.h"
+#include "runtime/io/new_file.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -7,12 +7,14 @@
 #include "tools/Probe.h"
 
 #include "frontend/Frontend.h"
+#include "runtime/io/file_system.h"
+#include "runtime/io/input_file.h"
+#include "runtime/io/new_file.h"
 #include "runtime/probe/disk.h"
 #include "runtime/probe/host.h"
 #include "runtime/probe/machine_file.h"
 #include "runtime/support/thread_pool.h"
-#include "runtime/trainer/file.h"
-#include "runtime/trainer/outputs.h"
+#include "runtime/trainer/output_checks.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

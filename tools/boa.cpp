@@ -8,7 +8,6 @@
 // Reads the command line and carries the command out (Commands.h).
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/trainer/file.h"
 #include "runtime/trainer/main.h"
 #include "runtime/trainer/process.h"
 #include "tools/Commands.h"

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <utility>
 
 namespace boa {
@@ -89,6 +90,22 @@ absl::Status NewFile::Publish() {
   file.reset();
   status = directory->Sync();
   return status.ok() ? CheckDirectory() : status;
+}
+
+absl::Status CheckNewFile(const FileUse &file, bool directory) {
+  absl::StatusOr<PathKind> kind = SystemFiles().Kind(file.path);
+  if (!kind.ok())
+    return kind.status();
+  if (*kind != PathKind::nothing && *kind != PathKind::file)
+    return absl::FailedPreconditionError(
+        absl::StrCat(file.use, ": `", file.path, "` is a ",
+                     *kind == PathKind::directory ? "directory" : "link, a pipe or a device",
+                     ": name a regular file, or one that is not there yet"));
+  const std::string parent = ParentOf(file.path);
+  if (directory && access(parent.c_str(), W_OK) != 0)
+    return absl::FailedPreconditionError(absl::StrCat(file.use, ": cannot write `", file.path,
+                                                      "`: `", parent, "`: ", std::strerror(errno)));
+  return absl::OkStatus();
 }
 
 } // namespace boa

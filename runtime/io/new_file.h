@@ -64,6 +64,15 @@ private:
   int64_t end = 0;
 };
 
+/// A file and its use: "--trace", "the training data". An empty path names none.
+struct FileUse {
+  std::string use, path;
+};
+
+/// Refuses the name of a directory, a link, a pipe or a device. With `directory`: also a name in a
+/// directory that cannot be written.
+absl::Status CheckNewFile(const FileUse &, bool directory);
+
 } // namespace boa
 
 #endif // BOA_RUNTIME_IO_NEW_FILE_H

@@ -16,7 +16,7 @@
 #include "runtime/abi/program.h"
 #include "runtime/state/state.h"
 #include "runtime/trainer/commit_policy.h"
-#include "runtime/trainer/settings.h"
+#include "runtime/trainer/loss_settings.h"
 #include "runtime/trainer/step_queue.h"
 #include "runtime/trainer/step_traffic.h"
 

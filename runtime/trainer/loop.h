@@ -23,8 +23,8 @@
 #include "runtime/trainer/committer.h"
 #include "runtime/trainer/evaluation.h"
 #include "runtime/trainer/process.h"
-#include "runtime/trainer/report.h"
 #include "runtime/trainer/request.h"
+#include "runtime/trainer/run_report.h"
 #include "runtime/trainer/step_queue.h"
 #include "runtime/trainer/step_traffic.h"
 

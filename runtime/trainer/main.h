@@ -12,7 +12,7 @@
 #ifndef BOA_RUNTIME_TRAINER_MAIN_H
 #define BOA_RUNTIME_TRAINER_MAIN_H
 
-#include "runtime/trainer/flags.h"
+#include "runtime/support/flags.h"
 #include "runtime/trainer/trainer.h"
 
 #include "absl/status/status.h"

@@ -17,15 +17,15 @@
 #ifndef BOA_RUNTIME_TRAINER_OPENING_H
 #define BOA_RUNTIME_TRAINER_OPENING_H
 
+#include "runtime/data/data.h"
 #include "runtime/engine/engine.h"
 #include "runtime/state/state.h"
-#include "runtime/trainer/base_weights.h"
-#include "runtime/data/data.h"
-#include "runtime/trainer/given_weights.h"
+#include "runtime/trainer/loss_settings.h"
 #include "runtime/trainer/process.h"
-#include "runtime/trainer/report.h"
 #include "runtime/trainer/request.h"
-#include "runtime/trainer/settings.h"
+#include "runtime/trainer/run_report.h"
+#include "runtime/weights/base_weights.h"
+#include "runtime/weights/given_weights.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"

@@ -6,12 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/request.h"
 
+#include "runtime/io/new_file.h"
 #include "runtime/state/state.h"
 #include "runtime/support/units.h"
-#include "runtime/trainer/outputs.h"
-#include "runtime/trainer/progress.h"
-#include "runtime/trainer/report_page.h"
-#include "runtime/trainer/weights.h"
+#include "runtime/trainer/output_checks.h"
+#include "runtime/view/progress.h"
+#include "runtime/view/report_file.h"
+#include "runtime/weights/weights.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -14,8 +14,8 @@
 #define BOA_RUNTIME_TRAINER_SIMULATE_H
 
 #include "runtime/device/simulated.h"
-#include "runtime/report/report.h"
 #include "runtime/trainer/trainer.h"
+#include "runtime/view/report.h"
 
 namespace boa {
 

@@ -8,11 +8,12 @@
 
 #include "runtime/data/encode_text.h"
 #include "runtime/data/shard_writer.h"
+#include "runtime/io/input_file.h"
+#include "runtime/io/new_file.h"
 #include "runtime/support/units.h"
 #include "runtime/tokenizer/tokenizer.h"
-#include "runtime/trainer/file.h"
-#include "runtime/trainer/outputs.h"
-#include "runtime/trainer/progress_line.h"
+#include "runtime/trainer/output_checks.h"
+#include "runtime/view/progress_line.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

@@ -15,7 +15,7 @@
 #ifndef BOA_RUNTIME_TRAINER_TOKENIZE_H
 #define BOA_RUNTIME_TRAINER_TOKENIZE_H
 
-#include "runtime/trainer/flags.h"
+#include "runtime/support/flags.h"
 
 #include "absl/status/status.h"
 

@@ -12,11 +12,11 @@
 #include "runtime/trainer/loop.h"
 #include "runtime/trainer/opening.h"
 #include "runtime/trainer/process.h"
-#include "runtime/trainer/report.h"
 #include "runtime/trainer/request.h"
+#include "runtime/trainer/run_report.h"
 #include "runtime/trainer/step_queue.h"
 #include "runtime/trainer/step_traffic.h"
-#include "runtime/trainer/weights.h"
+#include "runtime/weights/weights.h"
 
 #include <chrono>
 #include <utility>

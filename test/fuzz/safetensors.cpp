@@ -10,7 +10,7 @@
 // reads the same.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/trainer/safetensors.h"
+#include "runtime/weights/safetensors.h"
 #include "test/fuzz/support.h"
 
 #include <cstring>

@@ -7,7 +7,7 @@
 #include "test/gpu/step.h"
 
 #include "runtime/abi/cuda_calls.h"
-#include "runtime/trainer/initialize.h"
+#include "runtime/weights/initial_values.h"
 #include "test/gradients/Values.h"
 
 #include "absl/strings/str_cat.h"

@@ -24,8 +24,8 @@
 #define BOA_TEST_SIMULATION_CAMPAIGN_H
 
 #include "runtime/device/scheduler.h"
+#include "test/runtime/scratch.h"
 #include "test/runtime/trainer/linear.h"
-#include "test/runtime/trainer/scratch.h"
 #include "test/simulation/simulated_disk.h"
 
 #include <map>

@@ -9,7 +9,7 @@
 // out on the one is of use only if it holds of the other.
 //
 //===----------------------------------------------------------------------===//
-#include "test/runtime/trainer/scratch.h"
+#include "test/runtime/scratch.h"
 #include "test/simulation/simulated_disk.h"
 
 #include "gtest/gtest.h"

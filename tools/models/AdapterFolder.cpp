@@ -7,8 +7,8 @@
 #include "tools/models/AdapterFolder.h"
 
 #include "runtime/support/units.h"
-#include "runtime/trainer/adapters.h"
-#include "runtime/trainer/weights.h"
+#include "runtime/weights/adapters.h"
+#include "runtime/weights/weights.h"
 #include "tools/models/Beside.h"
 
 #include "absl/strings/match.h"

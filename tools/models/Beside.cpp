@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "tools/models/Beside.h"
 
-#include "runtime/trainer/file.h"
-#include "runtime/trainer/weight_files.h"
+#include "runtime/io/file_system.h"
+#include "runtime/io/input_file.h"
+#include "runtime/io/new_file.h"
+#include "runtime/weights/weight_files.h"
 #include "tools/models/GgufTokenizer.h"
 
 #include "absl/strings/str_cat.h"

@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 #include "tools/models/Config.h"
 
-#include "runtime/trainer/file.h"
-#include "runtime/trainer/weight_files.h"
+#include "runtime/io/input_file.h"
+#include "runtime/weights/weight_files.h"
 #include "tools/models/ConfigReader.h"
 #include "tools/models/GgufConfig.h"
 

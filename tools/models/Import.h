@@ -7,7 +7,7 @@
 #ifndef BOA_TOOLS_MODELS_IMPORT_H
 #define BOA_TOOLS_MODELS_IMPORT_H
 
-#include "runtime/trainer/folder_export.h"
+#include "runtime/weights/folder_export.h"
 #include "tools/Compiler.h"
 
 #include "absl/status/status.h"

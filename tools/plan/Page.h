@@ -7,7 +7,7 @@
 #ifndef BOA_TOOLS_PLAN_PAGE_H
 #define BOA_TOOLS_PLAN_PAGE_H
 
-#include "runtime/report/wear.h"
+#include "runtime/view/wear.h"
 #include "tools/plan/Search.h"
 
 namespace boa {

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "tools/plan/Reasons.h"
 
-#include "runtime/report/report.h"
 #include "runtime/support/units.h"
+#include "runtime/view/report.h"
 #include "tools/plan/Roles.h"
 
 #include "absl/strings/match.h"

@@ -7,7 +7,7 @@
 #ifndef BOA_TOOLS_PLAN_REASONS_H
 #define BOA_TOOLS_PLAN_REASONS_H
 
-#include "runtime/report/report.h"
+#include "runtime/view/report.h"
 #include "tools/plan/Search.h"
 
 namespace boa {

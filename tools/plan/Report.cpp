@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "tools/plan/Report.h"
 
-#include "runtime/trainer/report_page.h"
 #include "runtime/support/units.h"
+#include "runtime/view/report_file.h"
 #include "tools/plan/Prices.h"
 #include "tools/plan/Reasons.h"
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "tools/plan/Roles.h"
 
-#include "runtime/report/wear.h"
+#include "runtime/view/wear.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"

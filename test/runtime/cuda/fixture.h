@@ -13,8 +13,8 @@
 #include "test/fake_cuda/fake.h"
 #include "test/runtime/chunks.h"
 #include "test/runtime/cuda/emulated_sums.h"
-#include "test/runtime/trainer/scratch.h"
 #include "test/runtime/reference_optimizer.h"
+#include "test/runtime/scratch.h"
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"

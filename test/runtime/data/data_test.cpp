@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/data/data.h"
 
-#include "test/runtime/trainer/scratch.h"
+#include "test/runtime/scratch.h"
 
 #include "gtest/gtest.h"
 

@@ -7,7 +7,7 @@
 #include "runtime/data/shard.h"
 
 #include "test/runtime/data/shards.h"
-#include "test/runtime/trainer/scratch.h"
+#include "test/runtime/scratch.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -8,7 +8,7 @@
 #include "runtime/data/data.h"
 #include "runtime/formats/json.h"
 
-#include "test/runtime/trainer/scratch.h"
+#include "test/runtime/scratch.h"
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"

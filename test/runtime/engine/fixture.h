@@ -15,8 +15,8 @@
 #include "runtime/engine/engine.h"
 #include "runtime/kernels/norm.h"
 #include "test/runtime/chunks.h"
-#include "test/runtime/trainer/scratch.h"
 #include "test/runtime/reference_optimizer.h"
+#include "test/runtime/scratch.h"
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"

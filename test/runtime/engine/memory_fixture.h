@@ -19,8 +19,8 @@
 #include "test/fake_cuda/emulated.h"
 #include "test/runtime/chunks.h"
 #include "test/runtime/cuda/emulated_sums.h"
-#include "test/runtime/trainer/scratch.h"
 #include "test/runtime/reference_optimizer.h"
+#include "test/runtime/scratch.h"
 
 #include "gtest/gtest.h"
 

@@ -9,7 +9,8 @@
 // make them: on the right descriptors, in order, and with their errors.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/trainer/file.h"
+#include "runtime/io/file_system.h"
+#include "runtime/io/new_file.h"
 #include "test/runtime/faults/calls.h"
 #include "test/runtime/state/state_fixture.h"
 

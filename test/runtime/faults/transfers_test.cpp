@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/io/file_system.h"
 #include "test/runtime/faults/calls.h"
-#include "test/runtime/trainer/scratch.h"
+#include "test/runtime/scratch.h"
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"

@@ -11,7 +11,7 @@
 #include "runtime/probe/disk.h"
 #include "runtime/probe/host.h"
 #include "runtime/probe/machine_file.h"
-#include "test/runtime/trainer/scratch.h"
+#include "test/runtime/scratch.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

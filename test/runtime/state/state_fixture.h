@@ -15,8 +15,8 @@
 
 #include "runtime/state/checksum.h"
 #include "runtime/state/state.h"
+#include "test/runtime/scratch.h"
 #include "test/runtime/state/faulty_files.h"
-#include "test/runtime/trainer/scratch.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"

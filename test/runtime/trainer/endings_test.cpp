@@ -12,8 +12,8 @@
 #include "runtime/trainer/main.h"
 #include "runtime/trainer/process.h"
 
+#include "test/runtime/scratch.h"
 #include "test/runtime/trainer/linear.h"
-#include "test/runtime/trainer/scratch.h"
 
 #include "gtest/gtest.h"
 

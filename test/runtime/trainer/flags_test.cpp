@@ -4,9 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/support/flags.h"
 #include "runtime/support/nearest.h"
 #include "runtime/support/printable.h"
-#include "runtime/trainer/flags.h"
 #include "runtime/trainer/main.h"
 
 #include "gtest/gtest.h"

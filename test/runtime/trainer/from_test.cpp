@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/state/manifest_files.h"
-#include "runtime/trainer/base_weights.h"
+#include "runtime/weights/base_weights.h"
 #include "test/runtime/state/state_fixture.h"
 #include "test/runtime/trainer/trainer_fixture.h"
 

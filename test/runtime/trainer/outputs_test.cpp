@@ -9,9 +9,9 @@
 // and no open blocks. All runs are of the model of linear.h.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/trainer/file.h"
-#include "runtime/trainer/outputs.h"
-#include "runtime/trainer/safetensors.h"
+#include "runtime/io/new_file.h"
+#include "runtime/io/output_file.h"
+#include "runtime/weights/safetensors.h"
 
 #include "test/runtime/trainer/trainer_fixture.h"
 

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/read_ahead.h"
 
+#include "test/runtime/scratch.h"
 #include "test/runtime/trainer/linear.h"
-#include "test/runtime/trainer/scratch.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -11,10 +11,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/state/checksum.h"
-#include "runtime/trainer/settings.h"
+#include "runtime/trainer/loss_settings.h"
 #include "runtime/trainer/trainer.h"
+#include "test/runtime/scratch.h"
 #include "test/runtime/trainer/linear.h"
-#include "test/runtime/trainer/scratch.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -8,8 +8,8 @@
 #define BOA_TEST_RUNTIME_TRAINER_TRAINER_FIXTURE_H
 
 #include "runtime/trainer/trainer.h"
+#include "test/runtime/scratch.h"
 #include "test/runtime/trainer/linear.h"
-#include "test/runtime/trainer/scratch.h"
 
 #include "nlohmann/json.hpp"
 #include "gtest/gtest.h"

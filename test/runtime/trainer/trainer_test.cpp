@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 #include "test/runtime/trainer/trainer_fixture.h"
 
-#include "runtime/trainer/safetensors.h"
-#include "runtime/trainer/weights.h"
+#include "runtime/weights/safetensors.h"
+#include "runtime/weights/weights.h"
 
 #include <cmath>
 #include <map>

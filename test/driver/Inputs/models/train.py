@@ -11,7 +11,7 @@ A sequence is the first 16 bytes of text.txt, which has no more than one. For `m
 pairs.jsonl, as letters/tokenizer.json encodes it: letters are their bytes. BERT has masks of its own:
 they are written here again, from the description of the trainer. The folders in lora/ are adapters after
 their training, as PEFT saves them. B begins with zeros, and A as Boa makes it
-(runtime/trainer/initialize.cpp).
+(runtime/weights/initial_values.cpp).
 
     python3 train.py        (needs torch, transformers and peft)
 """

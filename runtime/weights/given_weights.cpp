@@ -1,0 +1,169 @@
+//===- given_weights.cpp - Weights from a file or a folder ----------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/weights/given_weights.h"
+
+#include "runtime/abi/parts.h"
+#include "runtime/weights/initial_values.h"
+#include "runtime/weights/weights.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+namespace boa {
+namespace {
+
+std::string Shape(const std::vector<int64_t> &shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
+}
+
+/// Models recompute these: GPT-2's causal masks, BERT's positions, the frequencies of rotary
+/// positions, and their scaling, which GGUF files have as a tensor.
+bool IsBuffer(const Tensor &tensor) {
+  const bool mask = tensor.shape.size() == 4 && tensor.shape[0] == 1 && tensor.shape[1] == 1;
+  return (mask && absl::EndsWith(tensor.name, ".attn.bias")) ||
+         (tensor.shape.size() <= 1 && absl::EndsWith(tensor.name, ".attn.masked_bias")) ||
+         absl::EndsWith(tensor.name, ".rotary_emb.inv_freq") ||
+         tensor.name == "rope_freqs.weight" ||
+         absl::EndsWith(tensor.name, "embeddings.position_ids");
+}
+
+} // namespace
+
+absl::StatusOr<std::unique_ptr<GivenWeights>>
+GivenWeights::Open(const Program &program, const std::string &path,
+                   const std::vector<std::string> &unwanted, Adapters adapters) {
+  absl::StatusOr<WeightFiles> files = WeightFiles::Open(path);
+  if (!files.ok())
+    return files.status();
+  std::unique_ptr<GivenWeights> given(new GivenWeights(program, *std::move(files)));
+  std::vector<std::string> mismatches;
+  given->Match(adapters, mismatches);
+  if (absl::Status status = given->CheckRest(unwanted, mismatches); !status.ok())
+    return status;
+  if (absl::Status status = DescribeMismatches(program, path, mismatches); !status.ok())
+    return status;
+  return given;
+}
+
+void GivenWeights::Match(Adapters adapters, std::vector<std::string> &mismatches) {
+  std::set<std::pair<const Tensor *, int64_t>> seen;
+  ShapesByName shapes;
+  for (const auto &[name, tensor] : files.tensors())
+    shapes[name] = tensor->shape;
+  const bool may_lack = adapters == Adapters::may_be_new && LacksAdapters(program, shapes);
+  const std::vector<std::vector<bool>> parts = PartsOfAdapters(program);
+  for (size_t g = 0; g < program.groups.size(); ++g) {
+    const Group &group = program.groups[g];
+    taken.emplace_back();
+    for (int64_t entry = 0; entry < CountWholes(group); ++entry)
+      for (size_t p = 0; p < group.parameters.size(); ++p) {
+        if (may_lack && parts[g][p]) {
+          taken.back().emplace_back();
+          continue;
+        }
+        const Parameter &parameter = group.parameters[p];
+        const std::string own = ParameterName(group, entry, parameter);
+        const ExternalTensor external = ExternalOf(entry, parameter);
+        const std::vector<int64_t> shape = Parts(group, parameter).WholeShape();
+        const Tensor *tensor = external.name.empty() ? nullptr : files.Find(external.name);
+        const bool is_own = !tensor;
+        if (is_own)
+          tensor = files.Find(own);
+        const bool fits =
+            tensor && (is_own ? tensor->shape == shape : external.Fits(tensor->shape, shape));
+        const int64_t begin = is_own || !fits ? 0 : external.Begin(CountElements(shape));
+        taken.back().push_back({tensor, begin});
+        const bool elsewhere = files.has_outside_names() && !external.name.empty();
+        const std::string name = tensor ? tensor->name : elsewhere ? external.name : own;
+        if (!tensor)
+          mismatches.push_back(
+              absl::StrCat(name, ": expected ", Shape(shape), " but found no such tensor"));
+        else if (!fits)
+          mismatches.push_back(
+              absl::StrCat(name, ": expected ",
+                           external.rows == ExternalTensor::all || is_own ? "" : "rows for ",
+                           Shape(shape), " but found ", Shape(tensor->shape)));
+        else if (!IsReadable(*tensor))
+          mismatches.push_back(absl::StrCat(name, " is ", tensor->dtype, ", but only ",
+                                            files.readable_types(), " can be read"));
+        else if (!seen.emplace(tensor, begin).second)
+          mismatches.push_back(absl::StrCat(name, ": two parameters have this name"));
+      }
+  }
+}
+
+absl::Status GivenWeights::CheckRest(const std::vector<std::string> &unwanted,
+                                     std::vector<std::string> &mismatches) const {
+  std::set<const Tensor *> used;
+  for (const auto &group : taken)
+    for (const Taken &part : group)
+      used.insert(part.tensor);
+  const std::set<std::string> left(unwanted.begin(), unwanted.end());
+  for (const auto &[name, tensor] : files.tensors()) {
+    if (used.count(tensor) || left.count(name) || IsBuffer(*tensor))
+      continue;
+    bool copy = false;
+    for (auto it = used.begin(); it != used.end() && !copy; ++it) {
+      if (!*it || !IsReadable(*tensor) || (*it)->shape != tensor->shape || tensor->shape.empty() ||
+          tensor->shape[0] != program.model.vocab)
+        continue;
+      absl::StatusOr<bool> same = files.AreSame(**it, *tensor);
+      if (!same.ok())
+        return same.status();
+      copy = *same;
+    }
+    if (!copy)
+      mismatches.push_back(absl::StrCat(name, ": the model has no such parameter"));
+  }
+  return absl::OkStatus();
+}
+
+Computation GivenWeights::computation() const { return ComputationOf(files); }
+
+absl::Status GivenWeights::Read(int64_t g, int64_t entry, int64_t p, int64_t first, int64_t count,
+                                float *values) const {
+  const Group &group = program.groups[size_t(g)];
+  const size_t width = group.parameters.size();
+  if (!taken[size_t(g)][size_t(IsOfParts(group) ? 0 : entry) * width + size_t(p)].tensor) {
+    InitialValues(program, g, entry, p, first, count, values);
+    return absl::OkStatus();
+  }
+  return Parts(group, group.parameters[size_t(p)])
+      .ForEachOfPart(entry, first, count, [&](int64_t whole, int64_t begin, int64_t elements) {
+        const Taken &part = taken[size_t(g)][size_t(whole) * width + size_t(p)];
+        absl::Status status = ReadFinite(*part.tensor, part.begin + begin, elements, values);
+        values += elements;
+        return status;
+      });
+}
+
+absl::Status GivenWeights::ReadFinite(const Tensor &tensor, int64_t first, int64_t count,
+                                      float *values) const {
+  if (absl::Status status = files.Read(tensor, first, count, values); !status.ok())
+    return status;
+  const float *wrong =
+      std::find_if(values, values + count, [](float value) { return !std::isfinite(value); });
+  if (wrong == values + count)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("`", files.path(), "`: tensor `", tensor.name,
+                                                 "`: element ", first + (wrong - values), " is ",
+                                                 *wrong, ": expected finite weights"));
+}
+
+absl::Status GivenWeights::Fill(Engine &engine) const {
+  return FillParameters(program, engine,
+                        [this](int64_t g, int64_t entry, int64_t p, int64_t first, int64_t count,
+                               float *values) { return Read(g, entry, p, first, count, values); });
+}
+
+} // namespace boa

@@ -1,0 +1,450 @@
+//===- weights.cpp - Parameters in and out of a program's storages --------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/weights/weights.h"
+
+#include "runtime/abi/abi.h"
+#include "runtime/abi/parts.h"
+#include "runtime/kernels/master.h"
+#include "runtime/weights/initial_values.h"
+#include "runtime/weights/safetensors.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <new>
+#include <set>
+#include <sys/stat.h>
+#include <vector>
+
+namespace boa {
+namespace {
+
+/// Keys of an export's metadata.
+constexpr char kComputation[] = "computation", kComputationHash[] = "computation_hash",
+               kComputationVersion[] = "computation_version";
+
+/// Memory that SSDs reach.
+template <typename T> struct AlignedArray {
+  explicit AlignedArray(int64_t count)
+      : memory(static_cast<T *>(
+            ::operator new(size_t(count) * sizeof(T), std::align_val_t(BOA_BLOCK_BYTES)))) {}
+  T *data() const { return memory.get(); }
+  struct Delete {
+    void operator()(T *p) const { ::operator delete(p, std::align_val_t(BOA_BLOCK_BYTES)); }
+  };
+  std::unique_ptr<T, Delete> memory;
+};
+
+/// Chunks of one entry of a group while they go in or out.
+struct Batch {
+  Batch(const Group &group, int32_t most)
+      : group(&group), master(group.chunk_elements * most), high(group.chunk_elements * most),
+        low(group.chunk_elements * most) {}
+  int64_t elements() const { return count * group->chunk_elements; }
+
+  const Group *group;
+  int64_t entry = 0;
+  int32_t first = 0, count = 0; // chunks
+  AlignedArray<float> master;
+  AlignedArray<uint16_t> high;
+  AlignedArray<int16_t> low;
+};
+
+/// A part of a parameter that lies in a batch.
+struct Piece {
+  int64_t first = 0, count = 0; // elements of the parameter
+  int64_t at = 0;               // where it begins in the batch
+};
+
+Piece Intersect(const Batch &batch, const Parameter &parameter) {
+  const int64_t batch_begin = batch.first * batch.group->chunk_elements;
+  const int64_t begin = std::max(parameter.offset, batch_begin);
+  const int64_t end =
+      std::min(parameter.offset + parameter.elements(), batch_begin + batch.elements());
+  return {begin - parameter.offset, std::max<int64_t>(end - begin, 0), begin - batch_begin};
+}
+
+/// Takes the batch until the engine is drained.
+void WriteMaster(Engine &engine, const Batch &batch) {
+  const Group &group = *batch.group;
+  if (group.weight_type == "f32")
+    return engine.WriteChunks(group.weights, batch.entry, batch.first, batch.count,
+                              batch.master.data());
+  for (int64_t i = 0; i < batch.elements(); ++i) {
+    uint32_t bits;
+    std::memcpy(&bits, batch.master.data() + i, 4);
+    batch.high.data()[i] = MasterHigh(bits);
+    batch.low.data()[i] = MasterLow(bits);
+  }
+  engine.WriteChunks(group.weights, batch.entry, batch.first, batch.count, batch.high.data());
+  // A program that only predicts has no master weights, nor has a frozen group.
+  if (group.low >= 0)
+    engine.WriteChunks(group.low, batch.entry, batch.first, batch.count, batch.low.data());
+}
+
+void JoinHalves(const Batch &batch) {
+  for (int64_t i = 0; i < batch.elements(); ++i) {
+    const uint32_t bits = JoinMaster(batch.high.data()[i], batch.low.data()[i]);
+    std::memcpy(batch.master.data() + i, &bits, 4);
+  }
+}
+
+/// Takes the batch until the engine is drained.
+void ReadMaster(Engine &engine, const Batch &batch) {
+  const Group &group = *batch.group;
+  if (group.weight_type == "f32")
+    return engine.ReadChunks(group.weights, batch.entry, batch.first, batch.count,
+                             batch.master.data());
+  engine.ReadChunks(group.weights, batch.entry, batch.first, batch.count, batch.high.data());
+  if (group.low >= 0)
+    engine.ReadChunks(group.low, batch.entry, batch.first, batch.count, batch.low.data());
+  else
+    std::fill_n(batch.low.data(), batch.elements(), int16_t{0});
+}
+
+/// So many chunks of a group keep all paths busy for a while. A small group has fewer.
+int32_t BatchChunks(const Program &program, const Group &group) {
+  constexpr int64_t kBytesOfPath = 2 << 20;
+  const int64_t bytes = kBytesOfPath * std::max<int64_t>(1, int64_t(program.machine.ssd.size()));
+  return int32_t(std::clamp<int64_t>(bytes / (4 * group.chunk_elements), 1, group.chunks));
+}
+
+/// All chunks of a group, in order, in batches: what `move` begins to move of one goes on
+/// while `after` takes the one before it, and `before` fills the next.
+absl::Status ForEachBatch(const Program &program, const Group &group, Engine &engine,
+                          const std::function<absl::Status(const Batch &)> &before,
+                          const std::function<void(const Batch &)> &move,
+                          const std::function<absl::Status(const Batch &)> &after) {
+  const int32_t most = BatchChunks(program, group);
+  Batch batches[2] = {{group, most}, {group, most}};
+  Batch *moving = nullptr;
+  absl::Status status;
+  auto land = [&] { // until then the batch is the engine's, also after an error
+    absl::Status landed = engine.Drain();
+    if (status.ok())
+      status = landed;
+  };
+  for (int64_t entry = 0; entry < group.count && status.ok(); ++entry)
+    for (int32_t first = 0; first < group.chunks && status.ok(); first += most) {
+      Batch &batch = batches[moving == &batches[0]];
+      batch.entry = entry;
+      batch.first = first;
+      batch.count = std::min(most, group.chunks - first);
+      if (before)
+        status = before(batch);
+      land();
+      if (!status.ok())
+        break;
+      move(batch);
+      if (moving && after)
+        status = after(*moving);
+      moving = &batch;
+    }
+  land();
+  return status.ok() && moving && after ? after(*moving) : status;
+}
+
+/// Calls `fill` for the pieces of the group's parameters in a batch, and puts zeros between
+/// parameters and behind the last one. Elements have `size` bytes.
+absl::Status FillBatch(const Batch &batch, int64_t size,
+                       const std::function<absl::Status(size_t p, const Piece &, char *)> &fill) {
+  auto *bytes = reinterpret_cast<char *>(batch.master.data());
+  std::memset(bytes, 0, size_t(batch.elements() * size));
+  absl::Status status;
+  for (size_t p = 0; p < batch.group->parameters.size() && status.ok(); ++p)
+    if (const Piece piece = Intersect(batch, batch.group->parameters[p]); piece.count > 0)
+      status = fill(p, piece, bytes + piece.at * size);
+  return status;
+}
+
+/// Reads the whole of parameters in parts. Columns of parts alternate, so a chunk of each is held.
+class WholeReader {
+public:
+  WholeReader(const Group &group, Engine &engine) : group(group), engine(engine) {}
+
+  /// Calls `append(values, count)` with all elements of a parameter, in order.
+  template <typename Append> absl::Status Read(const Parameter &parameter, Append append) {
+    const Parts parts(group, parameter);
+    auto of_part = [&](int64_t entry, int64_t first, int64_t count) {
+      for (int64_t at = parameter.offset + first, end = at + count, next; at < end; at = next) {
+        const int64_t chunk = at / group.chunk_elements;
+        next = std::min(end, (chunk + 1) * group.chunk_elements);
+        absl::StatusOr<const Batch *> batch =
+            Hold(parameter.split > 0 ? entry : 0, entry, int32_t(chunk));
+        absl::Status status = batch.status();
+        if (status.ok())
+          status = append((*batch)->master.data() + at % group.chunk_elements, next - at);
+        if (!status.ok())
+          return status;
+      }
+      return absl::OkStatus();
+    };
+    return parts.ForEachOfWhole(0, 0, CountElements(parts.WholeShape()), of_part);
+  }
+
+private:
+  absl::StatusOr<const Batch *> Hold(int64_t lane, int64_t entry, int32_t chunk) {
+    std::unique_ptr<Batch> &batch = held[lane];
+    if (batch && batch->entry == entry && batch->first == chunk)
+      return batch.get();
+    if (!batch)
+      batch = std::make_unique<Batch>(group, 1);
+    batch->entry = entry;
+    batch->first = chunk;
+    batch->count = 1;
+    ReadMaster(engine, *batch);
+    if (absl::Status status = engine.Drain(); !status.ok())
+      return status;
+    if (group.weight_type != "f32")
+      JoinHalves(*batch);
+    return batch.get();
+  }
+
+  const Group &group;
+  Engine &engine;
+  std::map<int64_t, std::unique_ptr<Batch>> held;
+};
+
+std::string ShapeText(const std::vector<int64_t> &shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
+}
+
+/// One line for each way in which the tensors are not those of this model.
+std::vector<std::string> Mismatches(const Program &program, const ShapesByName &shapes,
+                                    Adapters adapters) {
+  std::vector<std::string> lines;
+  const bool may_lack = adapters == Adapters::may_be_new && LacksAdapters(program, shapes);
+  const std::vector<std::vector<bool>> parts = PartsOfAdapters(program);
+  std::set<std::string> known;
+  for (size_t g = 0; g < program.groups.size(); ++g)
+    for (int64_t entry = 0; entry < CountWholes(program.groups[g]); ++entry)
+      for (size_t p = 0; p < program.groups[g].parameters.size(); ++p) {
+        const Group &group = program.groups[g];
+        const Parameter &parameter = group.parameters[p];
+        const std::string name = ParameterName(group, entry, parameter);
+        const std::vector<int64_t> shape = Parts(group, parameter).WholeShape();
+        if (may_lack && parts[g][p])
+          continue;
+        known.insert(name);
+        auto found = shapes.find(name);
+        if (found == shapes.end())
+          lines.push_back(
+              absl::StrCat(name, ": expected ", ShapeText(shape), " but found no such tensor"));
+        else if (found->second != shape)
+          lines.push_back(absl::StrCat(name, ": expected ", ShapeText(shape), " but found ",
+                                       ShapeText(found->second)));
+      }
+  for (const auto &[name, shape] : shapes)
+    if (!known.count(name))
+      lines.push_back(absl::StrCat(name, ": the model has no such parameter"));
+  return lines;
+}
+
+ShapesByName ShapesOf(const SafetensorsReader &reader) {
+  ShapesByName shapes;
+  for (const Tensor &tensor : reader.tensors())
+    shapes[tensor.name] = tensor.shape;
+  return shapes;
+}
+
+} // namespace
+
+absl::Status FillGroup(const Program &program, int64_t g, Engine &engine,
+                       const ParameterSource &source) {
+  auto fill = [&](const Batch &batch) {
+    return FillBatch(batch, 4, [&](size_t p, const Piece &piece, char *to) {
+      return source(g, batch.entry, int64_t(p), piece.first, piece.count,
+                    reinterpret_cast<float *>(to));
+    });
+  };
+  auto write = [&](const Batch &batch) { WriteMaster(engine, batch); };
+  return ForEachBatch(program, program.groups[size_t(g)], engine, fill, write, nullptr);
+}
+
+absl::Status FillState(const Program &program, int64_t g, size_t state, Engine &engine,
+                       const StateSource &source) {
+  const Group &group = program.groups[size_t(g)];
+  const int64_t size = StateBytes(program.optimizer.states[state].type, 1);
+  auto fill = [&](const Batch &batch) {
+    return FillBatch(batch, size, [&](size_t p, const Piece &piece, char *to) {
+      return source(batch.entry, group.parameters[p], piece.first, piece.count, to);
+    });
+  };
+  auto write = [&](const Batch &batch) {
+    engine.WriteChunks(int32_t(group.states[state]), batch.entry, batch.first, batch.count,
+                       batch.master.data());
+  };
+  return ForEachBatch(program, group, engine, fill, write, nullptr);
+}
+
+absl::Status FillParameters(const Program &program, Engine &engine, const ParameterSource &source) {
+  for (size_t g = 0; g < program.groups.size(); ++g)
+    if (absl::Status status = FillGroup(program, g, engine, source); !status.ok())
+      return status;
+  return absl::OkStatus();
+}
+
+bool LacksAdapters(const Program &program, const ShapesByName &shapes) {
+  const std::vector<std::vector<bool>> parts = PartsOfAdapters(program);
+  for (size_t g = 0; g < program.groups.size(); ++g)
+    for (int64_t entry = 0; entry < program.groups[g].count; ++entry)
+      for (size_t p = 0; p < program.groups[g].parameters.size(); ++p)
+        if (parts[g][p] &&
+            shapes.count(ParameterName(program.groups[g], entry, program.groups[g].parameters[p])))
+          return false;
+  return true;
+}
+
+absl::Status CheckParameters(const Program &program, const std::string &of,
+                             const ShapesByName &shapes, Adapters adapters) {
+  return DescribeMismatches(program, of, Mismatches(program, shapes, adapters));
+}
+
+absl::Status DescribeMismatches(const Program &program, const std::string &of,
+                                const std::vector<std::string> &lines) {
+  constexpr size_t kShown = 5;
+  if (lines.empty())
+    return absl::OkStatus();
+  std::string message =
+      absl::StrCat("`", of, "` does not hold the weights of `", program.model.name, "`:");
+  for (size_t i = 0; i < std::min(lines.size(), kShown); ++i)
+    absl::StrAppend(&message, "\n  ", lines[i]);
+  if (lines.size() > kShown)
+    absl::StrAppend(&message, "\n  and ", lines.size() - kShown, " more");
+  return absl::FailedPreconditionError(message);
+}
+
+std::string ParameterName(const Group &group, int64_t entry, const Parameter &parameter) {
+  if (!group.layer)
+    return absl::StrCat(group.name, ".", parameter.name);
+  return absl::StrCat(group.name, ".", entry, ".", parameter.name);
+}
+
+bool ExternalTensor::Fits(const std::vector<int64_t> &tensor,
+                          const std::vector<int64_t> &parameter) const {
+  if (rows == all || tensor.empty())
+    return tensor == parameter;
+  const std::vector<int64_t> of_row(tensor.begin() + 1, tensor.end());
+  if (rows == one)
+    return row < tensor[0] && of_row == parameter;
+  return !parameter.empty() && parameter[0] <= tensor[0] &&
+         of_row == std::vector<int64_t>(parameter.begin() + 1, parameter.end());
+}
+
+ExternalTensor ExternalOf(int64_t entry, const Parameter &parameter) {
+  ExternalTensor tensor;
+  absl::string_view text = parameter.external;
+  if (absl::ConsumeSuffix(&text, "[:]")) {
+    tensor.rows = ExternalTensor::first;
+  } else if (const size_t at = text.rfind('['); absl::ConsumeSuffix(&text, "]")) {
+    // The checker knows that it is a number.
+    if (at != absl::string_view::npos && absl::SimpleAtoi(text.substr(at + 1), &tensor.row))
+      tensor.rows = ExternalTensor::one;
+    text = text.substr(0, at);
+  }
+  tensor.name = absl::StrReplaceAll(text, {{"*", absl::StrCat(entry)}});
+  return tensor;
+}
+
+absl::Status InitializeParameters(const Program &program, Engine &engine) {
+  return FillParameters(program, engine,
+                        [&](int64_t group, int64_t entry, int64_t parameter, int64_t first,
+                            int64_t count, float *values) {
+                          auto part = [&](int64_t begin, int64_t end) {
+                            InitialValues(program, group, entry, parameter, first + begin,
+                                          end - begin, values + begin);
+                          };
+                          boa_rt_parallel_for(
+                              count, /*grain=*/4096,
+                              [](void *data, int64_t begin, int64_t end) {
+                                (*static_cast<decltype(part) *>(data))(begin, end);
+                              },
+                              &part);
+                          return absl::OkStatus();
+                        });
+}
+
+bool IsExport(const Program &program, const std::string &path, const CommitRecord &commit) {
+  constexpr int64_t kCoarse = 1; // seconds that the clock of a file system may be behind
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0 || info.st_mtim.tv_sec + kCoarse < commit.time)
+    return false;
+  absl::StatusOr<SafetensorsReader> file = SafetensorsReader::Open(path);
+  return file.ok() && file->Metadata("model") == program.model.name &&
+         file->Metadata("step") == absl::StrCat(commit.step) &&
+         file->Metadata(kComputationHash) == program.computation.hash &&
+         Mismatches(program, ShapesOf(*file), Adapters::present).empty();
+}
+
+Computation ComputationOf(const WeightFiles &files) {
+  Computation computation;
+  if (!absl::SimpleAtoi(files.Metadata(kComputationVersion), &computation.version))
+    return computation;
+  computation.text = files.Metadata(kComputation);
+  computation.hash = files.Metadata(kComputationHash);
+  return computation;
+}
+
+absl::Status ExportParameters(const Program &program, Engine &engine, const std::string &path,
+                              int64_t step) {
+  // Parameters are in order of offset in their group, so chunks in order give
+  // the elements in the order of the file.
+  std::vector<Tensor> tensors;
+  for (const Group &group : program.groups)
+    for (int64_t entry = 0; entry < CountWholes(group); ++entry)
+      for (const Parameter &parameter : group.parameters) {
+        Tensor tensor;
+        tensor.name = ParameterName(group, entry, parameter);
+        tensor.shape = Parts(group, parameter).WholeShape();
+        tensors.push_back(std::move(tensor));
+      }
+  absl::StatusOr<SafetensorsWriter> writer =
+      SafetensorsWriter::Create(path, std::move(tensors),
+                                {{"format", "boa"},
+                                 {"model", program.model.name},
+                                 {"step", absl::StrCat(step)},
+                                 {kComputation, program.computation.text},
+                                 {kComputationHash, program.computation.hash},
+                                 {kComputationVersion, absl::StrCat(program.computation.version)}});
+  if (!writer.ok())
+    return writer.status();
+  auto read = [&](const Batch &batch) { ReadMaster(engine, batch); };
+  auto append = [&](const Batch &batch) {
+    if (batch.group->weight_type != "f32")
+      JoinHalves(batch);
+    absl::Status status;
+    for (const Parameter &parameter : batch.group->parameters)
+      if (const Piece piece = Intersect(batch, parameter); piece.count > 0 && status.ok())
+        status = writer->Append(batch.master.data() + piece.at, piece.count);
+    return status;
+  };
+  auto append_whole = [&](const float *values, int64_t count) {
+    return writer->Append(values, count);
+  };
+  for (const Group &group : program.groups) {
+    absl::Status status;
+    if (!IsOfParts(group))
+      status = ForEachBatch(program, group, engine, nullptr, read, append);
+    WholeReader reader(group, engine);
+    for (size_t p = 0; IsOfParts(group) && p < group.parameters.size() && status.ok(); ++p)
+      status = reader.Read(group.parameters[p], append_whole);
+    if (!status.ok())
+      return status;
+  }
+  return writer->Finish();
+}
+
+} // namespace boa

@@ -1,0 +1,30 @@
+//===- loss_settings_test.cpp - What commits keep beside the state ------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/trainer/loss_settings.h"
+
+#include "gtest/gtest.h"
+
+namespace boa {
+namespace {
+
+// Texts and batches may change between commits; a state of version 2 did not count.
+TEST(CountSamples, AddsWhatCameAfterTheCommit) {
+  CommitRecord commit;
+  std::map<std::string, int64_t> samples = CountSamples(commit, {{"a", 24}});
+  EXPECT_EQ(samples, (std::map<std::string, int64_t>{{"a", 24}}));
+  commit.step = 3;
+  commit.samples = samples;
+  samples = CountSamples(commit, {{"b", 4}});
+  EXPECT_EQ(samples, (std::map<std::string, int64_t>{{"a", 24}, {"b", 4}}));
+  commit.samples.clear();
+  commit.extra = {{"data", "a"}, {"micro_batches", "5"}, {"micro_batch", "6"}};
+  samples = CountSamples(commit, {{"a", 4}});
+  EXPECT_EQ(samples, (std::map<std::string, int64_t>{{"a", 3 * 30 + 4}}));
+}
+
+} // namespace
+} // namespace boa
