@@ -10,6 +10,7 @@
 #include "runtime/support/units.h"
 #include "runtime/weights/adapters.h"
 #include "runtime/weights/base_weights.h"
+#include "runtime/weights/rest_file.h"
 #include "runtime/weights/weight_files.h"
 #include "runtime/weights/weights.h"
 

@@ -18,9 +18,6 @@
 
 namespace boa {
 
-/// Tensors that belong to a model and not to its spec: rows and heads that it does not use.
-inline constexpr char kRestFile[] = "rest.safetensors";
-
 struct FolderExport {
   std::string rest;                    // a file of them; empty: none
   bool bf16 = false;                   // or f32

@@ -16,22 +16,20 @@
 #include "runtime/support/units.h"
 #include "runtime/trainer/create_state.h"
 #include "runtime/trainer/output_checks.h"
+#include "runtime/weights/adapter_folder.h"
+#include "runtime/weights/folder_files.h"
 #include "runtime/weights/given_weights.h"
+#include "runtime/weights/model_config.h"
+#include "runtime/weights/rest_file.h"
 #include "runtime/weights/weights.h"
 #include "tools/Compiled.h"
-#include "tools/models/AdapterFolder.h"
-#include "tools/models/Beside.h"
-#include "tools/models/Config.h"
 #include "tools/models/SpecText.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <algorithm>
 #include <filesystem>
-#include <set>
-#include <utility>
 #include <vector>
 
 namespace boa {
@@ -69,42 +67,6 @@ absl::StatusOr<std::string> canonicalText(const CompileRequest &request) {
   return printCanonicalText(**module);
 }
 
-/// Keeps the tensors that an export needs and no parameter holds: `unused`, and those whose rows
-/// are parameters.
-absl::Status writeRest(const WeightFiles &files, const Program &program,
-                       const std::vector<std::string> &unused, const std::string &path) {
-  std::set<std::string> names(unused.begin(), unused.end());
-  for (const Group &group : program.groups)
-    for (const Parameter &parameter : group.parameters)
-      if (ExternalTensor external = ExternalOf(0, parameter); external.rows != ExternalTensor::all)
-        names.insert(external.name);
-  std::vector<Tensor> tensors;
-  std::vector<const Tensor *> sources;
-  for (const std::string &name : names)
-    if (const Tensor *tensor = files.Find(name); tensor && IsReadable(*tensor)) {
-      sources.push_back(tensor);
-      tensors.push_back(*tensor);
-    }
-  if (tensors.empty())
-    return absl::OkStatus();
-  absl::StatusOr<SafetensorsWriter> writer =
-      SafetensorsWriter::Create(path, std::move(tensors), {{"format", "pt"}});
-  if (!writer.ok())
-    return writer.status();
-  constexpr int64_t kBlock = int64_t{1} << 20;
-  std::vector<float> values(static_cast<size_t>(kBlock));
-  for (const Tensor *tensor : sources)
-    for (int64_t first = 0; first < tensor->elements(); first += kBlock) {
-      const int64_t count = std::min(kBlock, tensor->elements() - first);
-      absl::Status status = files.Read(*tensor, first, count, values.data());
-      if (status.ok())
-        status = writer->Append(values.data(), count);
-      if (!status.ok())
-        return status;
-    }
-  return writer->Finish();
-}
-
 /// Names the results and the next command. The notes go to standard error.
 void report(const ImportOptions &options, const ModelConfig &config, int64_t context,
             const Program &program, const std::vector<std::string> &unused) {
@@ -128,10 +90,24 @@ void report(const ImportOptions &options, const ModelConfig &config, int64_t con
                  << Printable(absl::StrJoin(unused, ", ")) << "\n";
 }
 
+/// Says what was written, too.
+absl::Status exportAdapters(const Program &program, const ModelConfig &config,
+                            const AdapterFolder &options, bool bf16) {
+  absl::StatusOr<WrittenAdapters> written = ExportAdapterFolder(program, config, options, bf16);
+  if (!written.ok())
+    return written.status();
+  llvm::outs() << "wrote " << options.folder << ": adapters of " << written->modules
+               << " modules of " << config.architecture << ", rank " << written->rank << ", "
+               << FormatBytes(written->bytes) << " of " << (bf16 ? "bf16" : "f32") << "\n";
+  if (options.base.empty())
+    llvm::errs() << "note: adapter_config.json names no model: --base NAME does\n";
+  return absl::OkStatus();
+}
+
 } // namespace
 
 absl::Status importFolder(const ImportOptions &options) {
-  absl::StatusOr<ModelConfig> config = readConfig(options.folder);
+  absl::StatusOr<ModelConfig> config = ReadModelConfig(options.folder);
   if (!config.ok())
     return config.status();
   const int64_t context = options.context.value_or(defaultContext(*config));
@@ -151,7 +127,7 @@ absl::Status importFolder(const ImportOptions &options) {
     if (isUnused(*config, name))
       unused.push_back(name);
   if (config->family == Family::bert) {
-    absl::StatusOr<int64_t> token = findMaskToken(options.folder);
+    absl::StatusOr<int64_t> token = FindMaskToken(options.folder);
     if (!token.ok())
       return token.status();
     spec.maskToken = *token;
@@ -171,19 +147,19 @@ absl::Status importFolder(const ImportOptions &options) {
   if (status.ok())
     status = CheckNewFile({"-o", options.spec}, /*directory=*/true);
   if (status.ok())
-    status = writeSmallFile(options.spec, text);
+    status = WriteSmallFile(options.spec, text);
   if (!status.ok())
     return status;
 
-  const std::string beside = folderBeside(options.spec);
-  if (status = copySmallFiles(options.folder, beside); !status.ok())
+  const std::string beside = FolderBeside(options.spec);
+  if (status = CopySmallFiles(options.folder, beside); !status.ok())
     return status;
-  absl::StatusOr<std::string> json = configText(options.folder);
+  absl::StatusOr<std::string> json = ModelConfigText(options.folder);
   if (!json.ok())
     return json.status();
-  status = writeRest(*files, *program, unused, absl::StrCat(beside, "/", kRestFile));
+  status = WriteRest(*files, *program, unused, absl::StrCat(beside, "/", kRestFile));
   if (status.ok())
-    status = writeSmallFile(absl::StrCat(beside, "/config.json"), *json);
+    status = WriteSmallFile(absl::StrCat(beside, "/config.json"), *json);
   if (!status.ok())
     return status;
 
@@ -215,8 +191,8 @@ absl::Status exportFolder(const ExportOptions &options) {
   absl::StatusOr<Program> program = describeSpec(request);
   if (!program.ok())
     return program.status();
-  const std::string like = options.like.empty() ? folderBeside(request.files[0]) : options.like;
-  absl::StatusOr<ModelConfig> config = readConfig(like);
+  const std::string like = options.like.empty() ? FolderBeside(request.files[0]) : options.like;
+  absl::StatusOr<ModelConfig> config = ReadModelConfig(like);
   if (!config.ok())
     return absl::Status(config.status().code(),
                         absl::StrCat(config.status().message(),
@@ -242,7 +218,7 @@ absl::Status exportFolder(const ExportOptions &options) {
         "the spec computes another function than the model of `", like, "/config.json`:\n  ",
         absl::StrJoin(DescribeDifferences(*wanted, *found), "\n  ")));
 
-  absl::StatusOr<std::string> json = configWithType(like, options.weights.bf16);
+  absl::StatusOr<std::string> json = ModelConfigWithType(like, options.weights.bf16);
   if (!json.ok())
     return json.status();
   if (absl::Status status = CheckExportFolder(*program, options.folder, options.weights);
@@ -263,10 +239,10 @@ absl::Status exportFolder(const ExportOptions &options) {
       ExportFolder(SystemFiles(), *program, state, options.folder, weights);
   if (!bytes.ok())
     return bytes.status();
-  absl::Status status = copySmallFiles(like, options.folder);
+  absl::Status status = CopySmallFiles(like, options.folder);
   // It makes the folder complete.
   if (status.ok())
-    status = writeSmallFile(absl::StrCat(options.folder, "/config.json"), *json);
+    status = WriteSmallFile(absl::StrCat(options.folder, "/config.json"), *json);
   if (status.ok())
     llvm::outs() << "wrote " << options.folder << ": " << config->architecture << ", "
                  << FormatBytes(*bytes) << " of " << (options.weights.bf16 ? "bf16" : "f32")

@@ -24,7 +24,7 @@ struct ImportOptions {
   std::optional<int64_t> context;
 };
 
-/// Reads a folder. Writes a spec, and beside it the folder's small files (filesBeside). With a
+/// Reads a folder. Writes a spec, and beside it the folder's small files (FolderBeside). With a
 /// state, creates that at step 0 with the weights of the folder.
 ///
 /// Everything is checked before anything is written. A spec that is there with another text is

@@ -60,7 +60,7 @@ public:
 
 private:
   std::string constants(const std::string &more) const {
-    return absl::StrCat("model ", nameOf(config.family), "(vocab = ", config.vocab,
+    return absl::StrCat("model ", FamilyName(config.family), "(vocab = ", config.vocab,
                         ", context = ", options.context, ", width = ", config.width,
                         ", heads = ", config.heads, ",\n", more, ", depth = ", config.depth,
                         ") {\n");
@@ -88,7 +88,7 @@ private:
 
   std::string rotary(const std::string &x, const char *heads) const {
     std::string text =
-        absl::StrCat("rotary(", x, ", ", heads, ", base = ", number(config.ropeBase));
+        absl::StrCat("rotary(", x, ", ", heads, ", base = ", number(config.rope_base));
     const RopeScaling &scaling = config.scaling;
     if (scaling.kind == RopeScaling::Kind::linear)
       absl::StrAppend(&text, ",\n scaling = linear(factor = ", number(scaling.factor), ")");
@@ -103,7 +103,7 @@ private:
     const std::string base = options.headAlone ? "" : "model.";
     const std::string layer = base + "layers.*.", eps = ", eps = " + number(config.eps) + ")";
     const std::string attention = layer + "self_attn.", mlp = layer + "mlp.";
-    const bool norms = config.family == Family::qwen3, bias = config.qkvBias;
+    const bool norms = config.family == Family::qwen3, bias = config.qkv_bias;
     auto rms = [&](const std::string &x, const std::string &w) {
       return absl::StrCat("rms_norm(", x, ", ", w, eps);
     };
@@ -113,7 +113,7 @@ private:
                    : x;
     };
     return absl::StrCat(
-        constants(absl::StrCat("kv_heads = ", config.kvHeads, ", head = ", config.head,
+        constants(absl::StrCat("kv_heads = ", config.kv_heads, ", head = ", config.head,
                                ", hidden = ", config.hidden)),
         "  stage embed(tokens: [context] token) -> [context, width] {\n",
         param("table", "vocab, width", normal, base + "embed_tokens.weight"),
@@ -126,21 +126,21 @@ private:
         norms ? param("q_norm", "head", "ones", attention + "q_norm.weight") +
                     param("k_norm", "head", "ones", attention + "k_norm.weight")
               : "",
-        matrix("o", "width", "heads * head", attention + "o_proj", config.outBias),
+        matrix("o", "width", "heads * head", attention + "o_proj", config.out_bias),
         "    let n = ", rms("x", "norm1"), "\n",
         "    let q = ", rotary(normed(linear("n", "q", bias), "q_norm", "heads"), "heads"), "\n",
         "    let k = ", rotary(normed(linear("n", "k", bias), "k_norm", "kv_heads"), "kv_heads"),
         "\n", "    let a = attention(q, k, ", linear("n", "v", bias),
         ", heads, kv_heads = kv_heads, causal",
-        config.windowOfAll ? absl::StrCat(", window = ", config.window) : "", ")\n",
-        "    let h = x + ", linear("a", "o", config.outBias), "\n\n",
+        config.window_of_all ? absl::StrCat(", window = ", config.window) : "", ")\n",
+        "    let h = x + ", linear("a", "o", config.out_bias), "\n\n",
         param("norm2", "width", "ones", layer + "post_attention_layernorm.weight"),
-        matrix("gate", "hidden", "width", mlp + "gate_proj", config.hiddenBias),
-        matrix("up", "hidden", "width", mlp + "up_proj", config.hiddenBias),
-        matrix("down", "width", "hidden", mlp + "down_proj", config.hiddenBias),
+        matrix("gate", "hidden", "width", mlp + "gate_proj", config.hidden_bias),
+        matrix("up", "hidden", "width", mlp + "up_proj", config.hidden_bias),
+        matrix("down", "width", "hidden", mlp + "down_proj", config.hidden_bias),
         "    let m = ", rms("h", "norm2"), "\n    let g = silu(",
-        linear("m", "gate", config.hiddenBias), ") * ", linear("m", "up", config.hiddenBias),
-        "\n    return h + ", linear("g", "down", config.hiddenBias), "\n  }\n\n",
+        linear("m", "gate", config.hidden_bias), ") * ", linear("m", "up", config.hidden_bias),
+        "\n    return h + ", linear("g", "down", config.hidden_bias), "\n  }\n\n",
         "  stage head(x: [context, width], targets: [context] token) -> loss {\n",
         param("norm", "width", "ones", base + "norm.weight"),
         config.tied ? "" : param("w", "vocab, width", normal, "lm_head.weight"),
@@ -149,7 +149,7 @@ private:
   }
 
   std::string gelu(const std::string &x) const {
-    return absl::StrCat("gelu(", x, config.exactGelu ? ", exact)" : ")");
+    return absl::StrCat("gelu(", x, config.exact_gelu ? ", exact)" : ")");
   }
 
   /// Conv1D has weights [in, out].
@@ -225,7 +225,7 @@ private:
                            ")\n")
             : "";
     return absl::StrCat(
-        "train ", nameOf(config.family), " {\n", "  data = tokens(\"train.bin\"",
+        "train ", FamilyName(config.family), " {\n", "  data = tokens(\"train.bin\"",
         config.vocab > 65536 ? ", uint32" : "", ")  # what to train on, as tokens of this model\n",
         objective, "  batch = 8 sequences\n  steps = 100\n",
         config.bf16 ? "  weights = bf16\n" : "", "  optimizer = adamw(lr = 1e-5)\n}\n\n",
@@ -250,7 +250,7 @@ bool hasSyntax(const char *builtin, const char *argument) {
 
 int64_t defaultContext(const ModelConfig &config) {
   constexpr int64_t kUsual = 1024;
-  return std::min(config.positions, config.window > 0 && !config.windowOfAll
+  return std::min(config.positions, config.window > 0 && !config.window_of_all
                                         ? std::min(kUsual, config.window)
                                         : kUsual);
 }
@@ -259,7 +259,7 @@ absl::Status checkSpec(const ModelConfig &config, int64_t context) {
   if (context > config.positions)
     return absl::InvalidArgumentError(absl::StrCat(
         "--context ", context, ": the model has positions for ", config.positions, " tokens"));
-  if (config.window > 0 && !config.windowOfAll && context > config.window)
+  if (config.window > 0 && !config.window_of_all && context > config.window)
     return absl::InvalidArgumentError(absl::StrCat(
         "--context ", context, ": some layers of this model reach back ", config.window,
         " tokens alone (`sliding_window`), which an import cannot "
@@ -269,7 +269,7 @@ absl::Status checkSpec(const ModelConfig &config, int64_t context) {
     return absl::UnimplementedError(
         absl::StrCat(config.architecture, ": this Boa has no ", what, ", which the model needs"));
   };
-  if (config.windowOfAll && !hasSyntax("attention", "window"))
+  if (config.window_of_all && !hasSyntax("attention", "window"))
     return lacks("window of attention (`sliding_window`)");
   if (config.scaling.kind != RopeScaling::Kind::none && !hasSyntax("rotary", "scaling"))
     return lacks(config.scaling.kind == RopeScaling::Kind::linear
@@ -277,7 +277,7 @@ absl::Status checkSpec(const ModelConfig &config, int64_t context) {
                      : "rotary positions of type `llama3`");
   if (config.family == Family::qwen3 && !hasSyntax("rms_norm", "heads"))
     return lacks("rms_norm of each head (`q_norm`, `k_norm`)");
-  if (config.exactGelu && !hasSyntax("gelu", "exact"))
+  if (config.exact_gelu && !hasSyntax("gelu", "exact"))
     return lacks("gelu by erf (`gelu`)");
   return absl::OkStatus();
 }

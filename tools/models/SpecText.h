@@ -7,7 +7,7 @@
 #ifndef BOA_TOOLS_MODELS_SPECTEXT_H
 #define BOA_TOOLS_MODELS_SPECTEXT_H
 
-#include "tools/models/Config.h"
+#include "runtime/weights/model_config.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"

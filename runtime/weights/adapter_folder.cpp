@@ -1,20 +1,18 @@
-//===- AdapterFolder.cpp - Adapters for PEFT ------------------------------===//
+//===- adapter_folder.cpp - Adapters for PEFT -----------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "tools/models/AdapterFolder.h"
+#include "runtime/weights/adapter_folder.h"
 
-#include "runtime/support/units.h"
 #include "runtime/weights/adapters.h"
+#include "runtime/weights/folder_files.h"
 #include "runtime/weights/weights.h"
-#include "tools/models/Beside.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "llvm/Support/raw_ostream.h"
 #include "nlohmann/json.hpp"
 
 #include <algorithm>
@@ -26,7 +24,7 @@ namespace {
 
 /// A module as the class of transformers names it. Folders of a model without its head leave the
 /// name of the base out.
-std::string inClass(const ModelConfig &config, const std::string &module) {
+std::string InClass(const ModelConfig &config, const std::string &module) {
   const bool gpt2 = config.family == Family::gpt2, bert = config.family == Family::bert;
   const char *base = gpt2 ? "transformer." : bert ? "bert." : "model.";
   const bool whole = absl::StartsWith(module, base) || module == "lm_head" ||
@@ -35,7 +33,7 @@ std::string inClass(const ModelConfig &config, const std::string &module) {
 }
 
 /// The modules of all other weights that have a name.
-std::vector<std::string> otherModules(const Program &program) {
+std::vector<std::string> OtherModules(const Program &program) {
   std::vector<std::string> modules;
   for (const Group &group : program.groups)
     for (int64_t entry = 0; entry < group.count; ++entry)
@@ -49,14 +47,14 @@ std::vector<std::string> otherModules(const Program &program) {
 }
 
 /// As short as it can be.
-nlohmann::json number(double value) {
+nlohmann::json ShortNumber(double value) {
   if (value == std::floor(value))
     return int64_t(value);
   return value;
 }
 
-nlohmann::json configOf(const ModelConfig &config, const AdapterFolder &options, int64_t rank,
-                        double alpha, std::vector<std::string> targets) {
+nlohmann::json AdapterConfig(const ModelConfig &config, const AdapterFolder &options, int64_t rank,
+                             double alpha, std::vector<std::string> targets) {
   using Json = nlohmann::json;
   const Json none;
   return {{"peft_type", "LORA"},
@@ -65,7 +63,7 @@ nlohmann::json configOf(const ModelConfig &config, const AdapterFolder &options,
           {"revision", none},
           {"inference_mode", true},
           {"r", rank},
-          {"lora_alpha", number(alpha)},
+          {"lora_alpha", ShortNumber(alpha)},
           {"lora_dropout", 0.0},
           {"target_modules", std::move(targets)},
           {"fan_in_fan_out", config.family == Family::gpt2}, // its Conv1D has [in, out]
@@ -82,7 +80,7 @@ nlohmann::json configOf(const ModelConfig &config, const AdapterFolder &options,
 
 } // namespace
 
-std::vector<std::string> findTargetModules(const std::vector<std::string> &targets,
+std::vector<std::string> FindTargetModules(const std::vector<std::string> &targets,
                                            const std::vector<std::string> &others) {
   // All ends of the others, in whole names.
   std::set<std::string> taken;
@@ -102,8 +100,9 @@ std::vector<std::string> findTargetModules(const std::vector<std::string> &targe
   return {found.begin(), found.end()};
 }
 
-absl::Status exportAdapters(const Program &program, const ModelConfig &config,
-                            const AdapterFolder &options, bool bf16) {
+absl::StatusOr<WrittenAdapters> ExportAdapterFolder(const Program &program,
+                                                    const ModelConfig &config,
+                                                    const AdapterFolder &options, bool bf16) {
   absl::StatusOr<std::vector<Adapted>> adapted = FindAdapted(program);
   if (!adapted.ok())
     return adapted.status();
@@ -119,11 +118,11 @@ absl::Status exportAdapters(const Program &program, const ModelConfig &config,
       alpha = parameter.adapter.alpha;
   std::vector<std::string> targets, others;
   for (const Adapted &weight : *adapted)
-    targets.push_back(inClass(config, weight.module));
-  for (const std::string &module : otherModules(program))
-    others.push_back(inClass(config, module));
+    targets.push_back(InClass(config, weight.module));
+  for (const std::string &module : OtherModules(program))
+    others.push_back(InClass(config, module));
   const nlohmann::json json =
-      configOf(config, options, rank, alpha, findTargetModules(targets, others));
+      AdapterConfig(config, options, rank, alpha, FindTargetModules(targets, others));
 
   if (absl::Status status = SystemFiles().MakeDirectory(options.folder);
       !status.ok() && !absl::IsAlreadyExists(status))
@@ -132,21 +131,16 @@ absl::Status exportAdapters(const Program &program, const ModelConfig &config,
       ExportAdapters(SystemFiles(), program, options.state,
                      absl::StrCat(options.folder, "/adapter_model.safetensors"), bf16,
                      [&](const std::string &module) {
-                       return absl::StrCat("base_model.model.", inClass(config, module));
+                       return absl::StrCat("base_model.model.", InClass(config, module));
                      });
   if (!bytes.ok())
     return bytes.status();
   // It makes the folder complete.
   absl::Status status =
-      writeSmallFile(absl::StrCat(options.folder, "/adapter_config.json"), json.dump(2) + "\n");
+      WriteSmallFile(absl::StrCat(options.folder, "/adapter_config.json"), json.dump(2) + "\n");
   if (!status.ok())
     return status;
-  llvm::outs() << "wrote " << options.folder << ": adapters of " << targets.size() << " modules of "
-               << config.architecture << ", rank " << rank << ", " << FormatBytes(*bytes) << " of "
-               << (bf16 ? "bf16" : "f32") << "\n";
-  if (options.base.empty())
-    llvm::errs() << "note: adapter_config.json names no model: --base NAME does\n";
-  return absl::OkStatus();
+  return WrittenAdapters{int64_t(targets.size()), rank, *bytes};
 }
 
 } // namespace boa

@@ -1,17 +1,18 @@
-//===- AdapterFolder.h - Adapters for PEFT ----------------------*- C++ -*-===//
+//===- adapter_folder.h - Adapters for PEFT ---------------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_TOOLS_MODELS_ADAPTERFOLDER_H
-#define BOA_TOOLS_MODELS_ADAPTERFOLDER_H
+#ifndef BOA_RUNTIME_WEIGHTS_ADAPTER_FOLDER_H
+#define BOA_RUNTIME_WEIGHTS_ADAPTER_FOLDER_H
 
 #include "runtime/abi/program.h"
-#include "tools/models/Config.h"
+#include "runtime/weights/model_config.h"
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,15 +24,20 @@ struct AdapterFolder {
   std::string base;   // base_model_name_or_path; empty: null
 };
 
+struct WrittenAdapters {
+  int64_t modules = 0, rank = 0, bytes = 0;
+};
+
 /// Writes the adapters of a state as PEFT's adapter_model.safetensors, then adapter_config.json.
 /// Refuses targets without a name in the model.
-absl::Status exportAdapters(const Program &, const ModelConfig &, const AdapterFolder &, bool bf16);
+absl::StatusOr<WrittenAdapters> ExportAdapterFolder(const Program &, const ModelConfig &,
+                                                    const AdapterFolder &, bool bf16);
 
 /// PEFT adapts the modules that are or end in one of target_modules: the shortest such ends that
 /// name `targets` and none of `others`, sorted.
-std::vector<std::string> findTargetModules(const std::vector<std::string> &targets,
+std::vector<std::string> FindTargetModules(const std::vector<std::string> &targets,
                                            const std::vector<std::string> &others);
 
 } // namespace boa
 
-#endif // BOA_TOOLS_MODELS_ADAPTERFOLDER_H
+#endif // BOA_RUNTIME_WEIGHTS_ADAPTER_FOLDER_H

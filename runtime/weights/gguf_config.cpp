@@ -1,10 +1,10 @@
-//===- GgufConfig.cpp - The configuration in a GGUF file ------------------===//
+//===- gguf_config.cpp - The configuration in a GGUF file -----------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "tools/models/GgufConfig.h"
+#include "runtime/weights/gguf_config.h"
 
 #include "runtime/formats/gguf.h"
 
@@ -26,7 +26,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// A number that was stored as f32, with as few digits as tell it from others.
-double shortest(double value) {
+double Shortest(double value) {
   char digits[40];
   const auto end = std::to_chars(digits, digits + sizeof(digits), float(value));
   double text = value;
@@ -39,59 +39,59 @@ public:
   explicit GgufConfig(const GgufFile &file)
       : file(file), architecture(file.Text("general.architecture")) {}
 
-  absl::StatusOr<std::string> run() {
+  absl::StatusOr<std::string> Run() {
     Json config;
     if (architecture == "gpt2")
-      gpt2(config);
+      Gpt2(config);
     else
-      llama(config);
-    config["vocab_size"] = vocab();
-    config["tie_word_embeddings"] = !find("output.weight");
-    config["torch_dtype"] = dtype();
+      Llama(config);
+    config["vocab_size"] = Vocab();
+    config["tie_word_embeddings"] = !Find("output.weight");
+    config["torch_dtype"] = Dtype();
     for (auto [key, name] : {std::pair("bos_token_id", "tokenizer.ggml.bos_token_id"),
                              std::pair("eos_token_id", "tokenizer.ggml.eos_token_id")})
       if (const int64_t token = file.Number(name, -1); token >= 0)
         config[key] = token;
-    checkRest();
+    CheckRest();
     if (!fault.ok())
       return fault;
     return config.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   }
 
 private:
-  void refuse(const std::string &key, const std::string &why) {
+  void Refuse(const std::string &key, const std::string &why) {
     if (fault.ok())
       fault = absl::InvalidArgumentError(
           absl::StrCat("`", file.path(), "`: key `", absl::CHexEscape(key), "`: ", why));
   }
-  std::string full(const char *key) const { return absl::StrCat(architecture, ".", key); }
-  bool has(const char *key) const { return file.Find(full(key)) != nullptr; }
+  std::string Full(const char *key) const { return absl::StrCat(architecture, ".", key); }
+  bool Has(const char *key) const { return file.Find(Full(key)) != nullptr; }
 
   /// A key that must be there unless it has a fallback.
-  int64_t whole(const char *key, std::optional<int64_t> fallback = std::nullopt) {
-    read.insert(full(key));
-    const int64_t value = file.Number(full(key), -1);
-    if (value < 0 && !has(key) && fallback)
+  int64_t Whole(const char *key, std::optional<int64_t> fallback = std::nullopt) {
+    read.insert(Full(key));
+    const int64_t value = file.Number(Full(key), -1);
+    if (value < 0 && !Has(key) && fallback)
       return *fallback;
     if (value < 0)
-      refuse(full(key), has(key) ? "expected one whole number, the same for all layers"
+      Refuse(Full(key), Has(key) ? "expected one whole number, the same for all layers"
                                  : "expected a whole number but found none");
     return std::max<int64_t>(value, 0);
   }
-  double real(const char *key, std::optional<double> fallback = std::nullopt) {
-    read.insert(full(key));
-    const GgufValue *value = file.Find(full(key));
+  double Real(const char *key, std::optional<double> fallback = std::nullopt) {
+    read.insert(Full(key));
+    const GgufValue *value = file.Find(Full(key));
     if (!value && fallback)
       return *fallback;
     if (!value || value->is_list || value->is_text || value->is_flag ||
         !std::isfinite(value->numbers[0])) {
-      refuse(full(key), "expected a number");
+      Refuse(Full(key), "expected a number");
       return 0;
     }
-    return shortest(value->numbers[0]);
+    return Shortest(value->numbers[0]);
   }
 
-  const GgufTensor *find(const std::string &name) const {
+  const GgufTensor *Find(const std::string &name) const {
     for (const GgufTensor &tensor : file.tensors())
       if (tensor.name == name)
         return &tensor;
@@ -99,16 +99,16 @@ private:
   }
 
   /// That of the embedding, which may be padded beyond the tokens.
-  int64_t vocab() {
-    const GgufTensor *table = find("token_embd.weight");
+  int64_t Vocab() {
+    const GgufTensor *table = Find("token_embd.weight");
     const int64_t rows = table && !table->shape.empty() ? table->shape[0] : 0;
-    if (const int64_t said = whole("vocab_size", rows); said != rows)
-      refuse(full("vocab_size"), absl::StrCat("expected the ", rows, " rows of token_embd.weight"));
+    if (const int64_t said = Whole("vocab_size", rows); said != rows)
+      Refuse(Full("vocab_size"), absl::StrCat("expected the ", rows, " rows of token_embd.weight"));
     return rows;
   }
 
   /// The type in which weights are trained. Quantised ones become f32.
-  const char *dtype() const {
+  const char *Dtype() const {
     std::set<std::string> types;
     for (const GgufTensor &tensor : file.tensors())
       if (tensor.shape.size() > 1)
@@ -118,65 +118,65 @@ private:
     return types == std::set<std::string>{"F16"} ? "float16" : "float32";
   }
 
-  void llama(Json &config) {
+  void Llama(Json &config) {
     const bool qwen2 = architecture == "qwen2", qwen3 = architecture == "qwen3";
     config["architectures"] = {qwen2   ? "Qwen2ForCausalLM"
                                : qwen3 ? "Qwen3ForCausalLM"
                                        : "LlamaForCausalLM"};
     config["model_type"] = architecture;
     config["hidden_act"] = "silu";
-    const int64_t width = whole("embedding_length"), heads = whole("attention.head_count");
+    const int64_t width = Whole("embedding_length"), heads = Whole("attention.head_count");
     config["hidden_size"] = width;
-    config["intermediate_size"] = whole("feed_forward_length");
-    config["num_hidden_layers"] = whole("block_count");
+    config["intermediate_size"] = Whole("feed_forward_length");
+    config["num_hidden_layers"] = Whole("block_count");
     config["num_attention_heads"] = heads;
-    config["num_key_value_heads"] = whole("attention.head_count_kv", heads);
-    config["max_position_embeddings"] = whole("context_length");
-    config["rms_norm_eps"] = real("attention.layer_norm_rms_epsilon");
-    const int64_t head = whole("attention.key_length", heads > 0 ? width / heads : 0);
+    config["num_key_value_heads"] = Whole("attention.head_count_kv", heads);
+    config["max_position_embeddings"] = Whole("context_length");
+    config["rms_norm_eps"] = Real("attention.layer_norm_rms_epsilon");
+    const int64_t head = Whole("attention.key_length", heads > 0 ? width / heads : 0);
     if (!qwen2)
       config["head_dim"] = head;
     for (const char *key : {"attention.value_length", "rope.dimension_count"})
-      if (whole(key, head) != head)
-        refuse(full(key), absl::StrCat("expected ", head, ", the width of a head"));
-    if (whole("expert_count", 0) != 0)
-      refuse(full("expert_count"), "Boa has no experts");
-    if (whole("attention.sliding_window", 0) != 0)
-      refuse(full("attention.sliding_window"), "which layers have the window is not in the file");
-    config["rope_theta"] = real("rope.freq_base", 10000);
-    if (!qwen2 && !qwen3 && find("blk.0.attn_q.bias"))
+      if (Whole(key, head) != head)
+        Refuse(Full(key), absl::StrCat("expected ", head, ", the width of a head"));
+    if (Whole("expert_count", 0) != 0)
+      Refuse(Full("expert_count"), "Boa has no experts");
+    if (Whole("attention.sliding_window", 0) != 0)
+      Refuse(Full("attention.sliding_window"), "which layers have the window is not in the file");
+    config["rope_theta"] = Real("rope.freq_base", 10000);
+    if (!qwen2 && !qwen3 && Find("blk.0.attn_q.bias"))
       config["attention_bias"] = true;
-    rotary(config, head);
+    Rotary(config, head);
   }
 
-  void rotary(Json &config, int64_t head) {
-    const std::string kind = file.Text(full("rope.scaling.type"), "none");
-    read.insert(full("rope.scaling.type"));
-    const double factor = real("rope.scaling.factor", 1);
-    const int64_t context = whole("rope.scaling.original_context_length", 0);
+  void Rotary(Json &config, int64_t head) {
+    const std::string kind = file.Text(Full("rope.scaling.type"), "none");
+    read.insert(Full("rope.scaling.type"));
+    const double factor = Real("rope.scaling.factor", 1);
+    const int64_t context = Whole("rope.scaling.original_context_length", 0);
     if (kind == "linear")
       config["rope_scaling"] = {{"rope_type", "linear"}, {"factor", factor}};
     else if (kind != "none")
-      refuse(full("rope.scaling.type"),
+      Refuse(Full("rope.scaling.type"),
              absl::StrCat("`", kind,
                           "`: Boa has the rotary positions none and linear, and those "
                           "of Llama 3, which are a tensor"));
-    const GgufTensor *divisors = find("rope_freqs.weight");
+    const GgufTensor *divisors = Find("rope_freqs.weight");
     if (!divisors)
       return;
     std::vector<float> found(size_t(std::max<int64_t>(head / 2, 0)));
     if (divisors->elements() != head / 2 || kind != "none")
-      return refuse("rope_freqs.weight", absl::StrCat("expected ", head / 2, " numbers"));
+      return Refuse("rope_freqs.weight", absl::StrCat("expected ", head / 2, " numbers"));
     if (absl::Status status = file.Read(*divisors, 0, head / 2, found.data()); !status.ok()) {
       fault = status;
       return;
     }
-    llama3(config, found, config["rope_theta"].get<double>(), context > 0 ? context : 8192);
+    Llama3(config, found, config["rope_theta"].get<double>(), context > 0 ? context : 8192);
   }
 
   /// The file has the divisors of the frequencies, and not the settings that they come from. All
   /// published models have `low` and `high` of 1 and 4. The greatest divisor is the factor.
-  void llama3(Json &config, const std::vector<float> &found, double base, int64_t context) {
+  void Llama3(Json &config, const std::vector<float> &found, double base, int64_t context) {
     constexpr double low = 1, high = 4;
     const double factor = found.empty() ? 1 : *std::max_element(found.begin(), found.end());
     for (size_t i = 0; i < found.size(); ++i) {
@@ -184,38 +184,38 @@ private:
       const double smooth = std::clamp((double(context) / wave - low) / (high - low), 0.0, 1.0);
       const double expected = 1 / ((1 - smooth) / factor + smooth);
       if (!(std::abs(found[i] - expected) <= 1e-3 * expected))
-        return refuse("rope_freqs.weight",
+        return Refuse("rope_freqs.weight",
                       absl::StrCat("number ", i, " is ", found[i], ", but ", expected,
                                    " for the positions of Llama 3 with factor ", factor,
                                    " and an original context of ", context));
     }
     config["rope_scaling"] = {{"rope_type", "llama3"},
-                              {"factor", shortest(factor)},
+                              {"factor", Shortest(factor)},
                               {"low_freq_factor", low},
                               {"high_freq_factor", high},
                               {"original_max_position_embeddings", context}};
   }
 
-  void gpt2(Json &config) {
+  void Gpt2(Json &config) {
     config["architectures"] = {"GPT2LMHeadModel"};
     config["model_type"] = architecture;
     config["activation_function"] = "gelu_new";
-    config["n_embd"] = whole("embedding_length");
-    config["n_inner"] = whole("feed_forward_length");
-    config["n_layer"] = whole("block_count");
-    config["n_head"] = whole("attention.head_count");
-    config["n_positions"] = whole("context_length");
-    config["layer_norm_epsilon"] = real("attention.layer_norm_epsilon");
+    config["n_embd"] = Whole("embedding_length");
+    config["n_inner"] = Whole("feed_forward_length");
+    config["n_layer"] = Whole("block_count");
+    config["n_head"] = Whole("attention.head_count");
+    config["n_positions"] = Whole("context_length");
+    config["layer_norm_epsilon"] = Real("attention.layer_norm_epsilon");
     for (const char *rate : {"resid_pdrop", "embd_pdrop", "attn_pdrop"})
       config[rate] = 0.0;
   }
 
   /// Keys of the architecture decide what it computes. All others describe the file or its
   /// tokens.
-  void checkRest() {
+  void CheckRest() {
     for (const std::string &key : file.Keys())
       if (absl::StartsWith(key, architecture + ".") && !read.count(key))
-        refuse(key, "Boa does not know it, and it may change the computation");
+        Refuse(key, "Boa does not know it, and it may change the computation");
   }
 
   const GgufFile &file;
@@ -226,7 +226,7 @@ private:
 
 } // namespace
 
-absl::StatusOr<std::string> configOfGguf(const std::string &path) {
+absl::StatusOr<std::string> ConfigOfGguf(const std::string &path) {
   absl::StatusOr<GgufFile> file = GgufFile::Open(path);
   if (!file.ok())
     return file.status();
@@ -236,7 +236,7 @@ absl::StatusOr<std::string> configOfGguf(const std::string &path) {
     return absl::UnimplementedError(
         absl::StrCat("`", path, "`: `general.architecture` is `", absl::CHexEscape(architecture),
                      "`: of GGUF files Boa imports gpt2, llama, qwen2 and qwen3"));
-  return GgufConfig(*file).run();
+  return GgufConfig(*file).Run();
 }
 
 } // namespace boa

@@ -1,16 +1,16 @@
-//===- Beside.cpp - The small files of a model's folder -------------------===//
+//===- folder_files.cpp - The small files of a model's folder -------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "tools/models/Beside.h"
+#include "runtime/weights/folder_files.h"
 
 #include "runtime/io/file_system.h"
 #include "runtime/io/input_file.h"
 #include "runtime/io/new_file.h"
+#include "runtime/weights/gguf_tokenizer.h"
 #include "runtime/weights/weight_files.h"
-#include "tools/models/GgufTokenizer.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -35,11 +35,11 @@ static constexpr const char *kSmallFiles[] = {"generation_config.json",
                                               "LICENSE.txt",
                                               "NOTICE"};
 
-std::string folderBeside(const std::string &spec) {
+std::string FolderBeside(const std::string &spec) {
   return std::filesystem::path(spec).replace_extension(".hf").string();
 }
 
-absl::Status writeSmallFile(const std::string &path, const std::string &text) {
+absl::Status WriteSmallFile(const std::string &path, const std::string &text) {
   std::error_code error;
   if (std::filesystem::exists(std::filesystem::symlink_status(path, error))) {
     absl::StatusOr<std::string> old = ReadInput(path);
@@ -57,16 +57,16 @@ absl::Status writeSmallFile(const std::string &path, const std::string &text) {
   return status.ok() ? file->Publish() : status;
 }
 
-absl::Status copySmallFiles(const std::string &from, const std::string &to) {
+absl::Status CopySmallFiles(const std::string &from, const std::string &to) {
   if (absl::Status status = SystemFiles().MakeDirectory(to);
       !status.ok() && !absl::IsAlreadyExists(status))
     return status;
   if (IsGgufName(from)) {
-    const auto files = tokenizerOfGguf(from);
+    const auto files = TokenizerOfGguf(from);
     if (!files.ok())
       return files.status();
     for (const auto &[name, text] : *files)
-      if (absl::Status status = writeSmallFile(absl::StrCat(to, "/", name), text); !status.ok())
+      if (absl::Status status = WriteSmallFile(absl::StrCat(to, "/", name), text); !status.ok())
         return status;
     return absl::OkStatus();
   }
@@ -79,13 +79,13 @@ absl::Status copySmallFiles(const std::string &from, const std::string &to) {
     absl::StatusOr<std::string> text = ReadInput(absl::StrCat(from, "/", name));
     if (!text.ok())
       return text.status();
-    if (status = writeSmallFile(absl::StrCat(to, "/", name), *text); !status.ok())
+    if (status = WriteSmallFile(absl::StrCat(to, "/", name), *text); !status.ok())
       return status;
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> findMaskToken(const std::string &folder) {
+absl::StatusOr<int64_t> FindMaskToken(const std::string &folder) {
   constexpr char kMask[] = "[MASK]";
   if (CheckFolderFile(folder, "tokenizer.json").ok())
     if (absl::StatusOr<std::string> text = ReadInput(absl::StrCat(folder, "/tokenizer.json"));

@@ -1,10 +1,10 @@
-//===- ConfigReader.cpp - The keys of a JSON object -----------------------===//
+//===- config_reader.cpp - The keys of a JSON object ----------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "tools/models/ConfigReader.h"
+#include "runtime/weights/config_reader.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -12,14 +12,12 @@
 
 namespace boa {
 
-using Json = nlohmann::json;
-
 /// More than any configuration has.
 constexpr size_t kMostBytes = size_t{1} << 20;
 
 /// Keys of any model that change no training: names, special tokens, defaults of generation,
 /// outputs.
-static const std::set<std::string> &commonKeys() {
+static const std::set<std::string> &CommonKeys() {
   static const std::set<std::string> keys = {"transformers_version",
                                              "use_cache",
                                              "bos_token_id",
@@ -75,110 +73,110 @@ static const std::set<std::string> &commonKeys() {
   return keys;
 }
 
-absl::StatusOr<ConfigReader> ConfigReader::parse(const std::string &path, const std::string &text) {
+absl::StatusOr<ConfigReader> ConfigReader::Parse(const std::string &path, const std::string &text) {
   ConfigReader reader;
   reader.path = path;
   if (text.size() <= kMostBytes)
-    reader.values = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    reader.values = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!reader.values.is_object())
     return absl::InvalidArgumentError(
         absl::StrCat("`", path, "`: expected a JSON object of at most ", kMostBytes, " bytes"));
   return reader;
 }
 
-const Json *ConfigReader::find(const std::string &key) const {
+const nlohmann::json *ConfigReader::Find(const std::string &key) const {
   auto it = values.find(key);
   return it == values.end() || it->is_null() ? nullptr : &*it;
 }
 
-const Json *ConfigReader::read(const std::string &key) {
+const nlohmann::json *ConfigReader::Read(const std::string &key) {
   taken.insert(key);
-  return find(key);
+  return Find(key);
 }
 
-void ConfigReader::refuse(const std::string &key, const std::string &why) {
+void ConfigReader::Refuse(const std::string &key, const std::string &why) {
   if (fault.ok())
     fault =
         absl::InvalidArgumentError(absl::StrCat("`", path, "`: key `", prefix, key, "`: ", why));
 }
 
-void ConfigReader::take(const absl::Status &status) {
+void ConfigReader::Take(const absl::Status &status) {
   if (fault.ok())
     fault = status;
 }
 
-int64_t ConfigReader::whole(const std::string &key, std::optional<int64_t> fallback, int64_t least,
+int64_t ConfigReader::Whole(const std::string &key, std::optional<int64_t> fallback, int64_t least,
                             int64_t most) {
-  const Json *value = read(key);
+  const nlohmann::json *value = Read(key);
   if (!value && fallback)
     return *fallback;
   const std::string range = absl::StrCat("expected a whole number from ", least, " to ", most);
   if (!value)
-    refuse(key, absl::StrCat(range, " but found none"));
+    Refuse(key, absl::StrCat(range, " but found none"));
   else if (!value->is_number_integer() ||
            (value->is_number_unsigned() && value->get<uint64_t>() > uint64_t(most)) ||
            value->get<int64_t>() < least || value->get<int64_t>() > most)
-    refuse(key, absl::StrCat(range, " but found ", value->dump()));
+    Refuse(key, absl::StrCat(range, " but found ", value->dump()));
   else
     return value->get<int64_t>();
   return fallback.value_or(least);
 }
 
-double ConfigReader::real(const std::string &key, std::optional<double> fallback, double least,
+double ConfigReader::Real(const std::string &key, std::optional<double> fallback, double least,
                           double most) {
-  const Json *value = read(key);
+  const nlohmann::json *value = Read(key);
   if (!value && fallback)
     return *fallback;
   const std::string range = absl::StrCat("expected a number from ", least, " to ", most);
   if (!value)
-    refuse(key, absl::StrCat(range, " but found none"));
+    Refuse(key, absl::StrCat(range, " but found none"));
   else if (!value->is_number() || !(value->get<double>() >= least && value->get<double>() <= most))
-    refuse(key, absl::StrCat(range, " but found ", value->dump()));
+    Refuse(key, absl::StrCat(range, " but found ", value->dump()));
   else
     return value->get<double>();
   return fallback.value_or(least);
 }
 
-bool ConfigReader::flag(const std::string &key, bool fallback) {
-  const Json *value = read(key);
+bool ConfigReader::Flag(const std::string &key, bool fallback) {
+  const nlohmann::json *value = Read(key);
   if (!value)
     return fallback;
   if (!value->is_boolean()) {
-    refuse(key, absl::StrCat("expected true or false but found ", value->dump()));
+    Refuse(key, absl::StrCat("expected true or false but found ", value->dump()));
     return fallback;
   }
   return value->get<bool>();
 }
 
-std::string ConfigReader::word(const std::string &key, const std::string &fallback) {
-  const Json *value = read(key);
+std::string ConfigReader::Word(const std::string &key, const std::string &fallback) {
+  const nlohmann::json *value = Read(key);
   if (!value)
     return fallback;
   if (!value->is_string()) {
-    refuse(key, "expected a string");
+    Refuse(key, "expected a string");
     return fallback;
   }
   return value->get<std::string>();
 }
 
-std::vector<std::string> ConfigReader::words(const std::string &key) {
-  const Json *value = read(key);
+std::vector<std::string> ConfigReader::Words(const std::string &key) {
+  const nlohmann::json *value = Read(key);
   std::vector<std::string> all;
   if (!value)
     return all;
   if (!value->is_array())
-    refuse(key, "expected a list of strings");
+    Refuse(key, "expected a list of strings");
   else
-    for (const Json &element : *value)
+    for (const nlohmann::json &element : *value)
       if (element.is_string())
         all.push_back(element.get<std::string>());
       else
-        refuse(key, "expected a list of strings");
+        Refuse(key, "expected a list of strings");
   return all;
 }
 
-ConfigReader ConfigReader::object(const std::string &key) {
-  const Json *value = read(key);
+ConfigReader ConfigReader::Object(const std::string &key) {
+  const nlohmann::json *value = Read(key);
   ConfigReader inner;
   inner.path = path;
   inner.prefix = absl::StrCat(prefix, key, ".");
@@ -186,23 +184,23 @@ ConfigReader ConfigReader::object(const std::string &key) {
   if (inner.there)
     inner.values = *value;
   else if (value)
-    refuse(key, "expected an object");
+    Refuse(key, "expected an object");
   return inner;
 }
 
-void ConfigReader::finish(std::initializer_list<const char *> harmless) {
+void ConfigReader::Finish(std::initializer_list<const char *> harmless) {
   const std::set<std::string> more(harmless.begin(), harmless.end());
   for (const auto &[key, value] : values.items()) {
     const bool off = value.is_null() || (value.is_boolean() && !value.get<bool>());
     if (taken.count(key) || more.count(key) || off || (!key.empty() && key[0] == '_') ||
-        (prefix.empty() && commonKeys().count(key)))
+        (prefix.empty() && CommonKeys().count(key)))
       continue;
-    refuse(key, "Boa does not know it, and it may change the computation; remove it from the file "
+    Refuse(key, "Boa does not know it, and it may change the computation; remove it from the file "
                 "if it does not");
   }
 }
 
-absl::StatusOr<std::string> withDtype(const std::string &path, const std::string &text,
+absl::StatusOr<std::string> WithDtype(const std::string &path, const std::string &text,
                                       const char *dtype) {
   auto config = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!config.is_object())

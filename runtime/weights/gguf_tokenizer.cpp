@@ -1,10 +1,10 @@
-//===- GgufTokenizer.cpp - The tokenizer in a GGUF file -------------------===//
+//===- gguf_tokenizer.cpp - The tokenizer in a GGUF file ------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "tools/models/GgufTokenizer.h"
+#include "runtime/weights/gguf_tokenizer.h"
 
 #include "runtime/formats/gguf.h"
 
@@ -22,11 +22,11 @@ using Json = nlohmann::ordered_json;
 constexpr int kControl = 3, kUserDefined = 4;
 
 struct Kind {
-  const char *name;    // `tokenizer.ggml.pre`
-  const char *pattern; // of the pieces; null: that of GPT-2
-  bool digits;         // each digit is a piece
-  bool composes;       // the text is brought into the form NFC
-  bool beginsWithBos;  // where the file does not say it
+  const char *name;     // `tokenizer.ggml.pre`
+  const char *pattern;  // of the pieces; null: that of GPT-2
+  bool digits;          // each digit is a piece
+  bool composes;        // the text is brought into the form NFC
+  bool begins_with_bos; // where the file does not say it
 };
 constexpr char kLlama3[] =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
@@ -37,7 +37,7 @@ constexpr Kind kKinds[] = {{"gpt-2", nullptr, false, false, false},
                            {"llama-bpe", kLlama3, false, false, true},
                            {"qwen2", kQwen2, false, true, false}};
 
-Json preTokenizer(const Kind &kind) {
+Json PreTokenizer(const Kind &kind) {
   Json steps = Json::array();
   if (kind.digits)
     steps.push_back({{"type", "Digits"}, {"individual_digits", true}});
@@ -54,7 +54,7 @@ Json preTokenizer(const Kind &kind) {
 }
 
 /// Puts the first token before a text.
-Json withFirst(const std::string &token, int64_t id) {
+Json WithFirst(const std::string &token, int64_t id) {
   const Json special = {{"SpecialToken", {{"id", token}, {"type_id", 0}}}};
   const auto sequence = [](const char *name, int type) {
     return Json{{"Sequence", {{"id", name}, {"type_id", type}}}};
@@ -68,7 +68,7 @@ Json withFirst(const std::string &token, int64_t id) {
 
 } // namespace
 
-absl::StatusOr<std::map<std::string, std::string>> tokenizerOfGguf(const std::string &path) {
+absl::StatusOr<std::map<std::string, std::string>> TokenizerOfGguf(const std::string &path) {
   absl::StatusOr<GgufFile> file = GgufFile::Open(path);
   if (!file.ok())
     return file.status();
@@ -81,14 +81,14 @@ absl::StatusOr<std::map<std::string, std::string>> tokenizerOfGguf(const std::st
   const GgufValue *tokens = file->Find("tokenizer.ggml.tokens"),
                   *types = file->Find("tokenizer.ggml.token_type"),
                   *merges = file->Find("tokenizer.ggml.merges");
-  const bool isByteLevel = file->Text("tokenizer.ggml.model") == "gpt2" && tokens && merges;
-  if (!kind || !isByteLevel)
+  const bool is_byte_level = file->Text("tokenizer.ggml.model") == "gpt2" && tokens && merges;
+  if (!kind || !is_byte_level)
     return files;
-  const bool hasTypes = types && types->numbers.size() == tokens->texts.size();
+  const bool has_types = types && types->numbers.size() == tokens->texts.size();
   Json vocab = Json::object(), added = Json::array(), pairs = Json::array();
   for (size_t id = 0; id < tokens->texts.size(); ++id) {
     const std::string &text = tokens->texts[id];
-    const int type = hasTypes ? int(types->numbers[id]) : 1;
+    const int type = has_types ? int(types->numbers[id]) : 1;
     if (type == kControl || type == kUserDefined)
       added.push_back({{"id", id},
                        {"content", text},
@@ -102,22 +102,22 @@ absl::StatusOr<std::map<std::string, std::string>> tokenizerOfGguf(const std::st
   for (const std::string &merge : merges->texts)
     pairs.push_back(merge);
 
-  const auto tokenOf = [&](const char *key) {
+  const auto token_of = [&](const char *key) {
     const int64_t id = file->Number(absl::StrCat("tokenizer.ggml.", key, "_token_id"), -1);
     return id >= 0 && id < int64_t(tokens->texts.size()) ? id : -1;
   };
-  const Json byteLevel = {{"type", "ByteLevel"},
-                          {"add_prefix_space", false},
-                          {"trim_offsets", true},
-                          {"use_regex", true}};
-  const int64_t bos = tokenOf("bos");
-  const bool first = bos >= 0 && file->Flag("tokenizer.ggml.add_bos_token", kind->beginsWithBos);
+  const Json byte_level = {{"type", "ByteLevel"},
+                           {"add_prefix_space", false},
+                           {"trim_offsets", true},
+                           {"use_regex", true}};
+  const int64_t bos = token_of("bos");
+  const bool first = bos >= 0 && file->Flag("tokenizer.ggml.add_bos_token", kind->begins_with_bos);
   Json all = {{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}};
   all["added_tokens"] = added;
   all["normalizer"] = kind->composes ? Json{{"type", "NFC"}} : Json();
-  all["pre_tokenizer"] = preTokenizer(*kind);
-  all["post_processor"] = first ? withFirst(tokens->texts[size_t(bos)], bos) : Json();
-  all["decoder"] = byteLevel;
+  all["pre_tokenizer"] = PreTokenizer(*kind);
+  all["post_processor"] = first ? WithFirst(tokens->texts[size_t(bos)], bos) : Json();
+  all["decoder"] = byte_level;
   all["model"] = {{"type", "BPE"},
                   {"dropout", nullptr},
                   {"unk_token", nullptr},
@@ -133,7 +133,7 @@ absl::StatusOr<std::map<std::string, std::string>> tokenizerOfGguf(const std::st
 
   Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"}};
   for (const char *key : {"bos", "eos", "unknown", "padding"})
-    if (const int64_t id = tokenOf(key); id >= 0) {
+    if (const int64_t id = token_of(key); id >= 0) {
       const std::string name = key == std::string("unknown")   ? "unk_token"
                                : key == std::string("padding") ? "pad_token"
                                                                : absl::StrCat(key, "_token");
