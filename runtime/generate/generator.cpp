@@ -11,8 +11,8 @@
 #include "runtime/support/printable.h"
 #include "runtime/weights/base_weights.h"
 #include "runtime/weights/given_weights.h"
+#include "runtime/weights/parameter_storages.h"
 #include "runtime/weights/restore.h"
-#include "runtime/weights/weights.h"
 
 #include "absl/strings/str_cat.h"
 

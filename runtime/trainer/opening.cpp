@@ -13,9 +13,11 @@
 #include "runtime/view/progress.h"
 #include "runtime/view/progress_line.h"
 #include "runtime/view/tensorboard.h"
+#include "runtime/weights/check_parameters.h"
+#include "runtime/weights/export_parameters.h"
 #include "runtime/weights/initial_values.h"
+#include "runtime/weights/parameter_storages.h"
 #include "runtime/weights/restore.h"
-#include "runtime/weights/weights.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

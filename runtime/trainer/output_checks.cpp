@@ -11,7 +11,6 @@
 #include "runtime/io/input_file.h"
 #include "runtime/io/new_file.h"
 #include "runtime/state/manifest.h"
-#include "runtime/support/units.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -116,34 +115,6 @@ absl::Status CheckOutputs(const std::vector<FileUse> &outputs, const std::vector
     taken.push_back({identity, &output});
   }
   return absl::OkStatus();
-}
-
-int64_t BytesOfExport(const Program &program) {
-  int64_t bytes = 0;
-  for (const Group &group : program.groups)
-    for (const Parameter &parameter : group.parameters)
-      bytes += group.count * parameter.elements() * int64_t(sizeof(float));
-  return bytes;
-}
-
-absl::Status CheckExportSpace(const Program &program, const std::string &path) {
-  const int64_t bytes = BytesOfExport(program);
-  absl::StatusOr<DeviceSpace> space = SystemFiles().Space(ParentOf(path));
-  if (!space.ok())
-    return space.status();
-  // One that was cut short is removed before the next is written.
-  int64_t free = space->free_bytes;
-  struct stat left;
-  if (lstat(TemporaryName(path).c_str(), &left) == 0 && S_ISREG(left.st_mode))
-    free += int64_t(left.st_blocks) * 512;
-  if (bytes <= free)
-    return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the disk of `", ParentOf(path),
-                   "` is too full for the trained weights: in addition to the state they "
-                   "need ",
-                   FormatBytes(bytes), " and ", FormatBytes(free), " are free; free ",
-                   FormatBytes(bytes - free), " or name a file on another disk with --save"));
 }
 
 std::string DescribeForeignPaths(const std::vector<std::string> &directories) {

@@ -34,12 +34,6 @@ std::vector<FileUse> FilesOfData(const TrainSettings &);
 /// Refuses an output that is one of the `kept` files, another output, or a file of any state.
 absl::Status CheckOutputs(const std::vector<FileUse> &outputs, const std::vector<FileUse> &kept);
 
-/// Bytes of an export of the parameters, but for its header.
-int64_t BytesOfExport(const Program &);
-
-/// Refuses an export of the parameters to `path` if its disk has too little space.
-absl::Status CheckExportSpace(const Program &, const std::string &path);
-
 /// A line for each directory of a state outside of the first one. The spec names them, and the run
 /// writes there.
 std::string DescribeForeignPaths(const std::vector<std::string> &directories);

@@ -16,7 +16,8 @@
 #include "runtime/trainer/run_report.h"
 #include "runtime/trainer/step_queue.h"
 #include "runtime/trainer/step_traffic.h"
-#include "runtime/weights/weights.h"
+#include "runtime/weights/export_parameters.h"
+#include "runtime/weights/parameter_storages.h"
 
 #include <chrono>
 #include <utility>

@@ -8,7 +8,7 @@
 
 #include "runtime/weights/adapters.h"
 #include "runtime/weights/folder_files.h"
-#include "runtime/weights/weights.h"
+#include "runtime/weights/parameter_names.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

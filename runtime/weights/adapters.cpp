@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/weights/adapters.h"
 
+#include "runtime/weights/parameter_names.h"
 #include "runtime/weights/safetensors.h"
-#include "runtime/weights/weights.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"

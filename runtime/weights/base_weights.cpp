@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/weights/base_weights.h"
 
+#include "runtime/weights/parameter_names.h"
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 

@@ -10,8 +10,8 @@
 #include "runtime/abi/program.h"
 #include "runtime/io/file_system.h"
 #include "runtime/state/commit_reader.h"
+#include "runtime/weights/check_parameters.h"
 #include "runtime/weights/saved_values.h"
-#include "runtime/weights/weights.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"

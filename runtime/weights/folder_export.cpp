@@ -10,9 +10,9 @@
 #include "runtime/support/units.h"
 #include "runtime/weights/adapters.h"
 #include "runtime/weights/base_weights.h"
+#include "runtime/weights/parameter_names.h"
 #include "runtime/weights/rest_file.h"
 #include "runtime/weights/weight_files.h"
-#include "runtime/weights/weights.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

@@ -7,8 +7,11 @@
 #include "runtime/weights/given_weights.h"
 
 #include "runtime/abi/parts.h"
+#include "runtime/weights/check_parameters.h"
+#include "runtime/weights/export_parameters.h"
 #include "runtime/weights/initial_values.h"
-#include "runtime/weights/weights.h"
+#include "runtime/weights/parameter_names.h"
+#include "runtime/weights/parameter_storages.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

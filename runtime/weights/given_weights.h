@@ -26,8 +26,8 @@
 
 #include "runtime/abi/program.h"
 #include "runtime/engine/engine.h"
+#include "runtime/weights/check_parameters.h"
 #include "runtime/weights/weight_files.h"
-#include "runtime/weights/weights.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"

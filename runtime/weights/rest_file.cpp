@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/weights/rest_file.h"
 
+#include "runtime/weights/parameter_names.h"
 #include "runtime/weights/safetensors.h"
-#include "runtime/weights/weights.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -7,8 +7,8 @@
 #include "runtime/weights/restore.h"
 
 #include "runtime/weights/initial_values.h"
+#include "runtime/weights/parameter_storages.h"
 #include "runtime/weights/saved_values.h"
-#include "runtime/weights/weights.h"
 
 #include <algorithm>
 #include <cstring>

@@ -21,7 +21,6 @@
 #include "runtime/weights/given_weights.h"
 #include "runtime/weights/model_config.h"
 #include "runtime/weights/rest_file.h"
-#include "runtime/weights/weights.h"
 #include "tools/Compiled.h"
 #include "tools/models/SpecText.h"
 

@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 #include "test/runtime/trainer/trainer_fixture.h"
 
+#include "runtime/weights/parameter_names.h"
 #include "runtime/weights/safetensors.h"
-#include "runtime/weights/weights.h"
 
 #include <cmath>
 #include <map>

@@ -1,40 +1,25 @@
-//===- weights.cpp - Parameters in and out of a program's storages --------===//
+//===- parameter_storages.cpp - Parameters and storages -------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/weights/weights.h"
+#include "runtime/weights/parameter_storages.h"
 
 #include "runtime/abi/abi.h"
 #include "runtime/abi/parts.h"
 #include "runtime/kernels/master.h"
 #include "runtime/weights/initial_values.h"
-#include "runtime/weights/safetensors.h"
-
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <map>
 #include <memory>
 #include <new>
-#include <set>
-#include <sys/stat.h>
-#include <vector>
+#include <utility>
 
 namespace boa {
 namespace {
-
-/// Keys of an export's metadata.
-constexpr char kComputation[] = "computation", kComputationHash[] = "computation_hash",
-               kComputationVersion[] = "computation_version";
 
 /// Memory that SSDs reach.
 template <typename T> struct AlignedArray {
@@ -218,48 +203,6 @@ private:
   std::map<int64_t, std::unique_ptr<Batch>> held;
 };
 
-std::string ShapeText(const std::vector<int64_t> &shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
-}
-
-/// One line for each way in which the tensors are not those of this model.
-std::vector<std::string> Mismatches(const Program &program, const ShapesByName &shapes,
-                                    Adapters adapters) {
-  std::vector<std::string> lines;
-  const bool may_lack = adapters == Adapters::may_be_new && LacksAdapters(program, shapes);
-  const std::vector<std::vector<bool>> parts = PartsOfAdapters(program);
-  std::set<std::string> known;
-  for (size_t g = 0; g < program.groups.size(); ++g)
-    for (int64_t entry = 0; entry < CountWholes(program.groups[g]); ++entry)
-      for (size_t p = 0; p < program.groups[g].parameters.size(); ++p) {
-        const Group &group = program.groups[g];
-        const Parameter &parameter = group.parameters[p];
-        const std::string name = ParameterName(group, entry, parameter);
-        const std::vector<int64_t> shape = Parts(group, parameter).WholeShape();
-        if (may_lack && parts[g][p])
-          continue;
-        known.insert(name);
-        auto found = shapes.find(name);
-        if (found == shapes.end())
-          lines.push_back(
-              absl::StrCat(name, ": expected ", ShapeText(shape), " but found no such tensor"));
-        else if (found->second != shape)
-          lines.push_back(absl::StrCat(name, ": expected ", ShapeText(shape), " but found ",
-                                       ShapeText(found->second)));
-      }
-  for (const auto &[name, shape] : shapes)
-    if (!known.count(name))
-      lines.push_back(absl::StrCat(name, ": the model has no such parameter"));
-  return lines;
-}
-
-ShapesByName ShapesOf(const SafetensorsReader &reader) {
-  ShapesByName shapes;
-  for (const Tensor &tensor : reader.tensors())
-    shapes[tensor.name] = tensor.shape;
-  return shapes;
-}
-
 } // namespace
 
 absl::Status FillGroup(const Program &program, int64_t g, Engine &engine,
@@ -297,68 +240,6 @@ absl::Status FillParameters(const Program &program, Engine &engine, const Parame
   return absl::OkStatus();
 }
 
-bool LacksAdapters(const Program &program, const ShapesByName &shapes) {
-  const std::vector<std::vector<bool>> parts = PartsOfAdapters(program);
-  for (size_t g = 0; g < program.groups.size(); ++g)
-    for (int64_t entry = 0; entry < program.groups[g].count; ++entry)
-      for (size_t p = 0; p < program.groups[g].parameters.size(); ++p)
-        if (parts[g][p] &&
-            shapes.count(ParameterName(program.groups[g], entry, program.groups[g].parameters[p])))
-          return false;
-  return true;
-}
-
-absl::Status CheckParameters(const Program &program, const std::string &of,
-                             const ShapesByName &shapes, Adapters adapters) {
-  return DescribeMismatches(program, of, Mismatches(program, shapes, adapters));
-}
-
-absl::Status DescribeMismatches(const Program &program, const std::string &of,
-                                const std::vector<std::string> &lines) {
-  constexpr size_t kShown = 5;
-  if (lines.empty())
-    return absl::OkStatus();
-  std::string message =
-      absl::StrCat("`", of, "` does not hold the weights of `", program.model.name, "`:");
-  for (size_t i = 0; i < std::min(lines.size(), kShown); ++i)
-    absl::StrAppend(&message, "\n  ", lines[i]);
-  if (lines.size() > kShown)
-    absl::StrAppend(&message, "\n  and ", lines.size() - kShown, " more");
-  return absl::FailedPreconditionError(message);
-}
-
-std::string ParameterName(const Group &group, int64_t entry, const Parameter &parameter) {
-  if (!group.layer)
-    return absl::StrCat(group.name, ".", parameter.name);
-  return absl::StrCat(group.name, ".", entry, ".", parameter.name);
-}
-
-bool ExternalTensor::Fits(const std::vector<int64_t> &tensor,
-                          const std::vector<int64_t> &parameter) const {
-  if (rows == all || tensor.empty())
-    return tensor == parameter;
-  const std::vector<int64_t> of_row(tensor.begin() + 1, tensor.end());
-  if (rows == one)
-    return row < tensor[0] && of_row == parameter;
-  return !parameter.empty() && parameter[0] <= tensor[0] &&
-         of_row == std::vector<int64_t>(parameter.begin() + 1, parameter.end());
-}
-
-ExternalTensor ExternalOf(int64_t entry, const Parameter &parameter) {
-  ExternalTensor tensor;
-  absl::string_view text = parameter.external;
-  if (absl::ConsumeSuffix(&text, "[:]")) {
-    tensor.rows = ExternalTensor::first;
-  } else if (const size_t at = text.rfind('['); absl::ConsumeSuffix(&text, "]")) {
-    // The checker knows that it is a number.
-    if (at != absl::string_view::npos && absl::SimpleAtoi(text.substr(at + 1), &tensor.row))
-      tensor.rows = ExternalTensor::one;
-    text = text.substr(0, at);
-  }
-  tensor.name = absl::StrReplaceAll(text, {{"*", absl::StrCat(entry)}});
-  return tensor;
-}
-
 absl::Status InitializeParameters(const Program &program, Engine &engine) {
   return FillParameters(program, engine,
                         [&](int64_t group, int64_t entry, int64_t parameter, int64_t first,
@@ -377,50 +258,9 @@ absl::Status InitializeParameters(const Program &program, Engine &engine) {
                         });
 }
 
-bool IsExport(const Program &program, const std::string &path, const CommitRecord &commit) {
-  constexpr int64_t kCoarse = 1; // seconds that the clock of a file system may be behind
-  struct stat info;
-  if (stat(path.c_str(), &info) != 0 || info.st_mtim.tv_sec + kCoarse < commit.time)
-    return false;
-  absl::StatusOr<SafetensorsReader> file = SafetensorsReader::Open(path);
-  return file.ok() && file->Metadata("model") == program.model.name &&
-         file->Metadata("step") == absl::StrCat(commit.step) &&
-         file->Metadata(kComputationHash) == program.computation.hash &&
-         Mismatches(program, ShapesOf(*file), Adapters::present).empty();
-}
-
-Computation ComputationOf(const WeightFiles &files) {
-  Computation computation;
-  if (!absl::SimpleAtoi(files.Metadata(kComputationVersion), &computation.version))
-    return computation;
-  computation.text = files.Metadata(kComputation);
-  computation.hash = files.Metadata(kComputationHash);
-  return computation;
-}
-
-absl::Status ExportParameters(const Program &program, Engine &engine, const std::string &path,
-                              int64_t step) {
+absl::Status ReadParameters(const Program &program, Engine &engine, const ParameterSink &sink) {
   // Parameters are in order of offset in their group, so chunks in order give
   // the elements in the order of the file.
-  std::vector<Tensor> tensors;
-  for (const Group &group : program.groups)
-    for (int64_t entry = 0; entry < CountWholes(group); ++entry)
-      for (const Parameter &parameter : group.parameters) {
-        Tensor tensor;
-        tensor.name = ParameterName(group, entry, parameter);
-        tensor.shape = Parts(group, parameter).WholeShape();
-        tensors.push_back(std::move(tensor));
-      }
-  absl::StatusOr<SafetensorsWriter> writer =
-      SafetensorsWriter::Create(path, std::move(tensors),
-                                {{"format", "boa"},
-                                 {"model", program.model.name},
-                                 {"step", absl::StrCat(step)},
-                                 {kComputation, program.computation.text},
-                                 {kComputationHash, program.computation.hash},
-                                 {kComputationVersion, absl::StrCat(program.computation.version)}});
-  if (!writer.ok())
-    return writer.status();
   auto read = [&](const Batch &batch) { ReadMaster(engine, batch); };
   auto append = [&](const Batch &batch) {
     if (batch.group->weight_type != "f32")
@@ -428,11 +268,8 @@ absl::Status ExportParameters(const Program &program, Engine &engine, const std:
     absl::Status status;
     for (const Parameter &parameter : batch.group->parameters)
       if (const Piece piece = Intersect(batch, parameter); piece.count > 0 && status.ok())
-        status = writer->Append(batch.master.data() + piece.at, piece.count);
+        status = sink(batch.master.data() + piece.at, piece.count);
     return status;
-  };
-  auto append_whole = [&](const float *values, int64_t count) {
-    return writer->Append(values, count);
   };
   for (const Group &group : program.groups) {
     absl::Status status;
@@ -440,11 +277,11 @@ absl::Status ExportParameters(const Program &program, Engine &engine, const std:
       status = ForEachBatch(program, group, engine, nullptr, read, append);
     WholeReader reader(group, engine);
     for (size_t p = 0; IsOfParts(group) && p < group.parameters.size() && status.ok(); ++p)
-      status = reader.Read(group.parameters[p], append_whole);
+      status = reader.Read(group.parameters[p], sink);
     if (!status.ok())
       return status;
   }
-  return writer->Finish();
+  return absl::OkStatus();
 }
 
 } // namespace boa
