@@ -185,10 +185,10 @@ absl::Status CheckFilesOfData(const Settings &committed, const Settings &now) {
                              : now.count(file) == 0     ? "is gone"
                                                         : "has other contents");
     const std::string pattern = key.substr(sizeof kFilesOf - 1);
-    for (auto [of, told] : {std::pair(kPaddingOf, ". Their documents are padded in another way"),
-                            std::pair(kTokenizerOf, ". Their tokenizer is another")})
+    for (auto [of, change] : {std::pair(kPaddingOf, ". Their documents are padded in another way"),
+                              std::pair(kTokenizerOf, ". Their tokenizer is another")})
       if (ValueOr(committed, of + pattern, "") != ValueOr(now, of + pattern, ""))
-        first = told;
+        first = change;
     return absl::FailedPreconditionError(
         absl::StrCat("the ", key, " have changed since the commit: they were ", was->second,
                      ", and are ", files, first,

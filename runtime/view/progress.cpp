@@ -49,12 +49,12 @@ std::string RoleLabel(const std::string &role) {
 /// The part of the workspace that no kernel of the program uses.
 constexpr const char *kAttentionScratch = "scratch for cuDNN";
 
-struct Bytes {
+struct RowBytes {
   int64_t memory = 0, ssd = 0;
 };
 
 /// Rows of the table: by role, then tier.
-using Homes = std::map<std::pair<Order, Home::Tier>, std::pair<std::string, Bytes>>;
+using Homes = std::map<std::pair<Order, Home::Tier>, std::pair<std::string, RowBytes>>;
 
 Homes CollectHomes(const Program &program) {
   Homes homes;
@@ -62,7 +62,7 @@ Homes CollectHomes(const Program &program) {
                                         SlotBytes(program, BOA_HOST)};
   for (size_t s = 0; s < program.storages.size(); ++s) {
     const Storage &storage = program.storages[s];
-    auto row = [&](Home::Tier tier) -> Bytes & {
+    auto row = [&](Home::Tier tier) -> RowBytes & {
       auto &[role, bytes] = homes[{RoleOrder(storage.role), tier}];
       role = storage.role;
       return bytes;
@@ -193,7 +193,7 @@ std::string FormatTraffic(const Outcome &outcome) {
 std::string FormatStart(const Program &program, const std::string &data) {
   std::string text = FormatHeadline(program, data);
   absl::StrAppendFormat(&text, "\n  %-22s %-7s %11s %11s\n", "what", "home", "in memory", "on SSD");
-  Bytes total;
+  RowBytes total;
   for (const auto &[key, row] : CollectHomes(program)) {
     const auto &[role, home] = row;
     total.memory += home.memory;
