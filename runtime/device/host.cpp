@@ -68,10 +68,10 @@ absl::Status Host::Start(const Memory &reached, DeviceListener *told, FarSums *s
 void Host::Stop() {
   io.reset(); // its last word is in a queue of sums, or with the listener
   {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     stopping = true;
-    optimizer.added.notify_all();
-    sums.added.notify_all();
+    optimizer.added.NotifyAll();
+    sums.added.NotifyAll();
   }
   for (std::thread &thread : threads)
     thread.join();
@@ -85,15 +85,15 @@ void Host::Stop() {
 void Host::Submit(Work &work) {
   if (work.IsTransfer())
     return Transfer(work);
-  std::lock_guard lock(mutex);
+  MutexLock lock(mutex);
   (work.IsFill() ? fills : optimizer).items.push_back(&work);
-  optimizer.added.notify_one();
+  optimizer.added.NotifyOne();
 }
 
 void Host::Cancel() {
   std::vector<Work *> over;
   {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     for (Queue<Work *> *queue : {&optimizer, &fills}) {
       over.insert(over.end(), queue->items.begin(), queue->items.end());
       queue->items.clear();
@@ -105,43 +105,43 @@ void Host::Cancel() {
 }
 
 void Host::OptimizerLoop() {
-  std::unique_lock lock(mutex);
+  MutexLock lock(mutex);
   while (true) {
-    optimizer.added.wait(
-        lock, [&] { return stopping || !optimizer.items.empty() || !fills.items.empty(); });
+    while (!stopping && optimizer.items.empty() && fills.items.empty())
+      optimizer.added.Wait(mutex);
     if (stopping)
       return;
     const bool fill = !fills.items.empty();
     Work *work = (fill ? fills : optimizer).Take();
-    lock.unlock();
+    MutexUnlock unlocked(mutex);
     fill ? Fill(*work) : RunUpdate(*work);
-    lock.lock();
   }
 }
 
 size_t Host::Choices() {
-  std::lock_guard lock(mutex);
+  MutexLock lock(mutex);
   return !optimizer.items.empty() + fills.items.size() + sums.items.size() + (io && io->Pending());
 }
 
 void Host::Do(size_t choice) {
-  std::unique_lock lock(mutex);
+  MutexLock lock(mutex);
   const size_t updates_ready = !optimizer.items.empty();
-  auto run = [&](Queue<Work *> &queue, size_t which, void (Host::*how)(Work &)) {
-    Work *work = queue.Take(which);
-    lock.unlock();
-    (this->*how)(*work);
-  };
-  if (choice < updates_ready)
-    return run(optimizer, 0, &Host::RunUpdate);
-  if ((choice -= updates_ready) < fills.items.size())
-    return run(fills, choice, &Host::Fill);
+  if (choice < updates_ready) {
+    Work *work = optimizer.Take();
+    MutexUnlock unlocked(mutex);
+    return RunUpdate(*work);
+  }
+  if ((choice -= updates_ready) < fills.items.size()) {
+    Work *work = fills.Take(choice);
+    MutexUnlock unlocked(mutex);
+    return Fill(*work);
+  }
   if ((choice -= fills.items.size()) < sums.items.size()) {
     const Sum sum = sums.Take(choice);
-    lock.unlock();
+    MutexUnlock unlocked(mutex);
     return MakeSum(sum);
   }
-  lock.unlock();
+  MutexUnlock unlocked(mutex);
   if (io)
     io->Advance();
 }

@@ -25,12 +25,11 @@
 #include "runtime/device/device.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/updates.h"
+#include "runtime/support/mutex.h"
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -86,7 +85,7 @@ private:
   };
   template <typename Item> struct Queue {
     std::deque<Item> items;
-    std::condition_variable added;
+    CondVar added;
     Item Take(size_t which = 0) {
       Item item = items[which];
       items.erase(items.begin() + which);
@@ -96,16 +95,16 @@ private:
 
   void OptimizerLoop();
   void SumLoop();
-  void RunUpdate(Work &);
-  void Fill(Work &);
+  void RunUpdate(Work &) ABSL_LOCKS_EXCLUDED(mutex);
+  void Fill(Work &) ABSL_LOCKS_EXCLUDED(mutex);
 
   // transfers.cpp
-  void Transfer(Work &);
-  void TransferDone(Work &, int32_t first, int32_t count, absl::Status);
-  void AddSums(Work &, int32_t first, int32_t count);
-  void PartDone(Work &, absl::Status);
-  void AddFarSums(Work &, int32_t first, int32_t count);
-  void MakeSum(const Sum &);
+  void Transfer(Work &) ABSL_LOCKS_EXCLUDED(mutex);
+  void TransferDone(Work &, int32_t first, int32_t count, absl::Status) ABSL_LOCKS_EXCLUDED(mutex);
+  void AddSums(Work &, int32_t first, int32_t count) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void PartDone(Work &, absl::Status) ABSL_LOCKS_EXCLUDED(mutex);
+  void AddFarSums(Work &, int32_t first, int32_t count) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void MakeSum(const Sum &) ABSL_LOCKS_EXCLUDED(mutex);
   absl::Status UseSum(const Work &, int32_t c, uint64_t sum);
   char *TransferAddress(const Work &, int32_t c) const;
 
@@ -117,11 +116,12 @@ private:
   FarSums *far = nullptr;
   Updates updates; // the optimizer thread's
 
-  std::mutex mutex;               // of the queues, and of how many parts of a transfer are left
-  Queue<Work *> optimizer, fills; // both the optimizer thread's
-  Queue<Sum> sums;
-  std::map<uint32_t, absl::Status> failed; // transfers of which parts are under way
-  bool stopping = false;
+  Mutex mutex; // also of how many parts of a transfer are left (Work::parts)
+  Queue<Work *> optimizer ABSL_GUARDED_BY(mutex), fills ABSL_GUARDED_BY(mutex); // of one thread
+  Queue<Sum> sums ABSL_GUARDED_BY(mutex);
+  // Transfers of which parts are under way.
+  std::map<uint32_t, absl::Status> failed ABSL_GUARDED_BY(mutex);
+  bool stopping ABSL_GUARDED_BY(mutex) = false;
   std::unique_ptr<IoBackend> io;
   std::vector<std::thread> threads;
 };

@@ -7,12 +7,12 @@
 #ifndef BOA_RUNTIME_DEVICE_LANE_H
 #define BOA_RUNTIME_DEVICE_LANE_H
 
+#include "runtime/support/mutex.h"
+
 #include "absl/status/status.h"
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -35,60 +35,60 @@ public:
   /// Ends the thread after the item that it is running.
   void Stop() {
     {
-      std::lock_guard lock(mutex);
+      MutexLock lock(mutex);
       stopping = true;
-      added.notify_all();
+      added.NotifyAll();
     }
     if (thread.joinable())
       thread.join();
   }
 
   void Add(Item item) {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     items.push_back(std::move(item));
-    added.notify_one();
+    added.NotifyOne();
   }
   size_t Size() const {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     return items.size();
   }
   /// Runs item `which` on the caller's thread. False: there is no such item.
   bool Run(size_t which) {
-    std::unique_lock lock(mutex);
+    MutexLock lock(mutex);
     if (which >= items.size())
       return false;
     Item item = std::move(items[which]);
     items.erase(items.begin() + which);
-    lock.unlock();
+    MutexUnlock unlocked(mutex);
     run(std::move(item));
     return true;
   }
   /// Takes out the items that have not begun.
   std::deque<Item> Clear() {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     return std::exchange(items, {});
   }
 
 private:
   void Loop() {
-    std::unique_lock lock(mutex);
+    MutexLock lock(mutex);
     while (true) {
-      added.wait(lock, [&] { return stopping || !items.empty(); });
+      while (!stopping && items.empty())
+        added.Wait(mutex);
       if (stopping)
         return;
       Item item = std::move(items.front());
       items.pop_front();
-      lock.unlock();
+      MutexUnlock unlocked(mutex);
       run(std::move(item));
-      lock.lock();
     }
   }
 
   const std::function<void(Item)> run;
-  mutable std::mutex mutex;
-  std::condition_variable added;
-  std::deque<Item> items;
-  bool stopping = false;
+  mutable Mutex mutex;
+  CondVar added;
+  std::deque<Item> items ABSL_GUARDED_BY(mutex);
+  bool stopping ABSL_GUARDED_BY(mutex) = false;
   std::thread thread;
 };
 

@@ -47,7 +47,7 @@ void Host::Transfer(Work &work) {
   }
   const bool write = work.kind == Work::Kind::write;
   {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     work.parts = int32_t(runs.size());
     if (write)
       AddSums(work, 0, work.count);
@@ -76,7 +76,7 @@ void Host::TransferDone(Work &work, int32_t first, int32_t count, absl::Status s
   listener->Moved(work, state->Files()[work.extents[first].file].link,
                   count * program.storages[work.storage].chunk_bytes(), work.begin_ns, Now());
   if (work.kind == Work::Kind::read && status.ok()) {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     AddSums(work, first, count);
   }
   PartDone(work, std::move(status));
@@ -88,7 +88,7 @@ void Host::TransferDone(Work &work, int32_t first, int32_t count, absl::Status s
 void Host::PartDone(Work &work, absl::Status status) {
   bool last = false;
   {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     last = --work.parts == 0;
     // The first error is told by whoever is last.
     if (!status.ok() && !last)
@@ -109,7 +109,7 @@ void Host::PartDone(Work &work, absl::Status status) {
 // What one thread sums at a time: 0.1 ms.
 static constexpr int64_t kSumBytes = 1 << 20;
 
-/// With the mutex held: chunks, counted from the work's first, that are to be summed.
+/// Chunks, counted from the work's first, that are to be summed.
 void Host::AddSums(Work &work, int32_t first, int32_t count) {
   if (far && !work.outside && work.buffers[0].space == BOA_DEVICE)
     return AddFarSums(work, first, count);
@@ -118,7 +118,7 @@ void Host::AddSums(Work &work, int32_t first, int32_t count) {
   for (int32_t c = 0; c < count; c += most) {
     sums.items.push_back({&work, first + c, std::min(most, count - c)});
     ++work.parts;
-    sums.added.notify_one();
+    sums.added.NotifyOne();
   }
 }
 
@@ -137,15 +137,15 @@ void Host::AddFarSums(Work &work, int32_t first, int32_t count) {
 }
 
 void Host::SumLoop() {
-  std::unique_lock lock(mutex);
+  MutexLock lock(mutex);
   while (true) {
-    sums.added.wait(lock, [&] { return stopping || !sums.items.empty(); });
+    while (!stopping && sums.items.empty())
+      sums.added.Wait(mutex);
     if (stopping)
       return;
     const Sum sum = sums.Take();
-    lock.unlock();
+    MutexUnlock unlocked(mutex);
     MakeSum(sum);
-    lock.lock();
   }
 }
 

@@ -245,7 +245,7 @@ absl::Status Updates::FinishNorm(int64_t step) {
     return GradientError(not_finite, step);
   }
   {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     step_norms[step] = norm;
   }
   while (clip_factors.size() > 2) // this step's and the one before
@@ -254,7 +254,7 @@ absl::Status Updates::FinishNorm(int64_t step) {
 }
 
 std::map<int64_t, double> Updates::TakeNorms() {
-  std::lock_guard lock(mutex);
+  MutexLock lock(mutex);
   return std::exchange(step_norms, {});
 }
 

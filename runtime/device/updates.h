@@ -17,12 +17,12 @@
 
 #include "runtime/abi/program.h"
 #include "runtime/device/work.h"
+#include "runtime/support/mutex.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -87,8 +87,8 @@ private:
   // Of this step's gradients, by group, entry and first chunk.
   std::map<std::tuple<int32_t, int64_t, int32_t>, GradientNorm> norms;
   std::map<int64_t, double> clip_factors; // by step
-  std::mutex mutex;
-  std::map<int64_t, double> step_norms; // for TakeNorms; under the mutex
+  Mutex mutex;
+  std::map<int64_t, double> step_norms ABSL_GUARDED_BY(mutex); // for TakeNorms
 };
 
 } // namespace boa

@@ -13,12 +13,15 @@ struct Call {
   explicit Call(boa_context *context)
       : impl(*static_cast<boa::Engine::Impl *>(context)), lock(impl.mutex) {}
   ~Call() {
-    impl.Pump(lock);
-    impl.HoldUp(lock);
+    impl.Pump();
+    impl.HoldUp();
   }
-  boa::Graph *operator->() { return &impl.graph; }
+  boa::Graph *operator->() {
+    impl.mutex.AssertHeld(); // by `lock`
+    return &impl.graph;
+  }
   boa::Engine::Impl &impl;
-  std::unique_lock<std::mutex> lock;
+  boa::MutexLock<> lock;
 };
 
 } // namespace

@@ -81,27 +81,38 @@ int64_t RunAheadBytes(const Program &program) {
 //===----------------------------------------------------------------------===//
 
 absl::Status Engine::Impl::Start() {
-  if (options.trace_memory)
-    graph.Watch([this](int32_t storage, int32_t space, int64_t bytes) {
-      if (memory_trace.size() == kMemoryEvents)
-        memory_trace.pop_front();
-      memory_trace.push_back({graph.Now(), storage, space, bytes});
-    });
-  return device->Start({graph.Bytes(BOA_DEVICE), graph.Bytes(BOA_HOST)}, graph.Workspace(), this);
+  int64_t spaces[2]; // bytes
+  Location workspace;
+  {
+    MutexLock lock(mutex);
+    if (options.trace_memory)
+      graph.Watch([this](int32_t storage, int32_t space, int64_t bytes)
+                      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+                        if (memory_trace.size() == kMemoryEvents)
+                          memory_trace.pop_front();
+                        memory_trace.push_back({graph.Now(), storage, space, bytes});
+                      });
+    spaces[0] = graph.Bytes(BOA_DEVICE);
+    spaces[1] = graph.Bytes(BOA_HOST);
+    workspace = graph.Workspace();
+  }
+  return device->Start(spaces, workspace, this);
 }
 
 /// Work under way cannot be stopped, and uses memory and kernels until it is over. The device
 /// also stays while a thread is in a call of it. Such a call may return after its work is over.
 Engine::Impl::~Impl() {
-  std::unique_lock lock(mutex);
+  MutexLock lock(mutex);
   graph.Fail(absl::CancelledError("the engine is gone"));
-  Pump(lock);
-  Await(lock, [&] { return graph.UnderWay() == 0 && in_device == 0; });
+  Pump();
+  Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return graph.UnderWay() == 0 && in_device == 0;
+  });
 }
 
 /// Gives the device the work that may begin. Queues need their order, so their work is submitted
 /// under the mutex. Transfers may complete inside of Submit, so they are submitted without it.
-void Engine::Impl::Pump(std::unique_lock<std::mutex> &lock) {
+void Engine::Impl::Pump() {
   std::vector<Work *> ready, transfers;
   graph.TakeReady(ready, driver_waits);
   for (Work *work : ready) {
@@ -114,31 +125,32 @@ void Engine::Impl::Pump(std::unique_lock<std::mutex> &lock) {
   if (transfers.empty() && !cancel)
     return;
   ++in_device;
-  lock.unlock();
-  for (Work *work : transfers)
-    device->Submit(*work);
-  if (cancel)
-    device->Cancel();
-  lock.lock();
+  {
+    MutexUnlock unlocked(mutex);
+    for (Work *work : transfers)
+      device->Submit(*work);
+    if (cancel)
+      device->Cancel();
+  }
   --in_device;
-  changed.notify_all();
+  changed.NotifyAll();
 }
 
 void Engine::Impl::Done(const Work &work, int64_t begin_ns, int64_t end_ns, absl::Status status) {
-  std::unique_lock lock(mutex);
+  MutexLock lock(mutex);
   ++wakes;
   if (!status.ok())
     graph.Fail(std::move(status));
   if (!work.IsTransfer())
     Record(work, begin_ns, end_ns);
   graph.Complete(work, begin_ns, end_ns);
-  Pump(lock);
-  changed.notify_all();
+  Pump();
+  changed.NotifyAll();
 }
 
 void Engine::Impl::Moved(const Work &work, int32_t path, int64_t bytes, int64_t begin_ns,
                          int64_t end_ns) {
-  std::unique_lock lock(mutex);
+  MutexLock lock(mutex);
   if (work.run == kNoRun)
     return;
   const bool write = work.kind == Work::Kind::write;
@@ -153,9 +165,9 @@ void Engine::Impl::Moved(const Work &work, int32_t path, int64_t bytes, int64_t 
 }
 
 void Engine::Impl::Wake() {
-  std::unique_lock lock(mutex);
+  MutexLock lock(mutex);
   ++wakes;
-  changed.notify_all();
+  changed.NotifyAll();
 }
 
 void Engine::Impl::Record(const Work &work, int64_t begin_ns, int64_t end_ns) {
@@ -196,43 +208,44 @@ void Engine::Impl::Record(const TraceEvent &event) {
 // Waiting
 //===----------------------------------------------------------------------===//
 
-template <typename Condition>
-void Engine::Impl::Await(std::unique_lock<std::mutex> &lock, Condition over) {
+void Engine::Impl::Await(Condition over) {
   while (!over()) {
     if (!device->HasThreads()) {
       const int64_t seen = wakes;
-      lock.unlock();
-      const bool advanced = device->Advance();
-      lock.lock();
+      bool advanced = false;
+      {
+        MutexUnlock unlocked(mutex);
+        advanced = device->Advance();
+      }
       // If not, a part of the device has threads (an I/O backend).
       if (advanced || wakes != seen)
         continue;
     }
-    changed.wait(lock);
+    changed.Wait(mutex);
   }
 }
 
 /// The driver waits while the commands that are left take too much memory, unless no work can
 /// go on without it. A quarter remains for the commands of one call.
-void Engine::Impl::HoldUp(std::unique_lock<std::mutex> &lock) {
+void Engine::Impl::HoldUp() {
   peak_run_ahead = std::max(peak_run_ahead, graph.IncompleteBytes());
   if (graph.IncompleteBytes() <= run_ahead / 4 * 3 || !graph.status().ok())
     return;
   driver_waits = true;
-  Pump(lock);
+  Pump();
   // Down to half, so that it does not stop again after every command.
   const int64_t few = run_ahead / 2;
-  Await(lock, [&] {
+  Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     return graph.IncompleteBytes() <= few || graph.UnderWay() == 0 || !graph.status().ok();
   });
   driver_waits = false;
 }
 
 /// Waits until the condition holds, or, after an error, until no work is under way.
-template <typename Condition> absl::Status Engine::Impl::WaitFor(Condition condition) {
-  std::unique_lock lock(mutex);
-  Pump(lock);
-  Await(lock, [&] {
+absl::Status Engine::Impl::WaitFor(Condition condition) {
+  MutexLock lock(mutex);
+  Pump();
+  Await([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (graph.status().ok() && graph.IsStuck())
       graph.Fail(absl::InternalError("the program waits for a slot that nothing will give back"));
     return graph.status().ok() ? condition() : graph.UnderWay() == 0;
@@ -241,11 +254,12 @@ template <typename Condition> absl::Status Engine::Impl::WaitFor(Condition condi
 }
 
 absl::Status Engine::Impl::Drain() {
-  return WaitFor([&] { return graph.Incomplete() == 0; });
+  return WaitFor([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return graph.Incomplete() == 0; });
 }
 
 absl::Status Engine::Wait(int64_t run, double share) {
-  return impl->WaitFor([&] { return impl->graph.IsDone(run, share); });
+  return impl->WaitFor(
+      [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(impl->mutex) { return impl->graph.IsDone(run, share); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -293,7 +307,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const Program &program,
 
 int64_t Engine::Enqueue(boa_entry_point entry, int64_t step, int64_t pending,
                         const std::vector<Port> &in, const std::vector<Port> &out) {
-  std::unique_lock lock(impl->mutex);
+  MutexLock lock(impl->mutex);
   Graph &graph = impl->graph;
   const int64_t run = graph.BeginRun(impl->device->Now());
   if (!graph.status().ok())
@@ -302,20 +316,21 @@ int64_t Engine::Enqueue(boa_entry_point entry, int64_t step, int64_t pending,
     graph.DropRetained();
   for (const Port &port : in)
     graph.CopyPort(/*in=*/true, port.storage, port.entry, port.data, port.bytes);
-  lock.unlock();
-  entry(impl.get(), step, pending);
-  lock.lock();
+  {
+    MutexUnlock unlocked(impl->mutex);
+    entry(impl.get(), step, pending);
+  }
   for (const Port &port : out)
     graph.CopyPort(/*in=*/false, port.storage, port.entry, port.data, port.bytes);
   graph.EndRun();
-  impl->Pump(lock);
+  impl->Pump();
   return run;
 }
 
 absl::Status Engine::Drain() { return impl->Drain(); }
 
 absl::Status Engine::status() const {
-  std::unique_lock lock(impl->mutex);
+  MutexLock lock(impl->mutex);
   return impl->graph.status();
 }
 
@@ -339,11 +354,11 @@ absl::Status Engine::Commit(CommitRecord record) {
 absl::Status Engine::Restore() { return impl->MoveResident(/*write=*/false); }
 
 Counters Engine::TakeCounters(int64_t run) {
-  std::unique_lock lock(impl->mutex);
+  MutexLock lock(impl->mutex);
   return impl->graph.TakeCounters(run);
 }
 std::vector<TraceEvent> Engine::TakeTrace() {
-  std::unique_lock lock(impl->mutex);
+  MutexLock lock(impl->mutex);
   // In a full trace, the next event would replace the oldest.
   if (impl->trace_next > 0)
     std::rotate(impl->trace.begin(), impl->trace.begin() + impl->trace_next % impl->trace.size(),
@@ -352,18 +367,21 @@ std::vector<TraceEvent> Engine::TakeTrace() {
   return std::exchange(impl->trace, {});
 }
 std::deque<MemoryEvent> Engine::TakeMemoryTrace() {
-  std::unique_lock lock(impl->mutex);
+  MutexLock lock(impl->mutex);
   return std::exchange(impl->memory_trace, {});
 }
 std::map<int64_t, double> Engine::TakeNorms() { return impl->device->TakeNorms(); }
 std::string Engine::TakeRemark() { return impl->device->TakeRemark(); }
-int64_t Engine::ArenaBytes(int32_t space) const { return impl->graph.Bytes(space); }
+int64_t Engine::ArenaBytes(int32_t space) const {
+  MutexLock lock(impl->mutex);
+  return impl->graph.Bytes(space);
+}
 int64_t Engine::PeakBytes(int32_t space) const {
-  std::unique_lock lock(impl->mutex);
+  MutexLock lock(impl->mutex);
   return impl->graph.PeakBytes(space);
 }
 int64_t Engine::PeakRunAheadBytes() const {
-  std::unique_lock lock(impl->mutex);
+  MutexLock lock(impl->mutex);
   return impl->peak_run_ahead;
 }
 std::string Engine::DescribeIo() const { return impl->device->Describe(); }
@@ -371,7 +389,7 @@ std::map<std::string, std::string> Engine::Environment() const {
   return impl->device->Environment();
 }
 int64_t Engine::EndOf(int64_t run) const {
-  std::unique_lock lock(impl->mutex);
+  MutexLock lock(impl->mutex);
   return impl->graph.EndOf(run);
 }
 int64_t Engine::Now() const { return impl->device->Now(); }

@@ -36,24 +36,26 @@ absl::Status NoMemory(int64_t bytes, const std::string &what) {
 
 void Engine::Impl::Exchange(bool write, int32_t storage, int64_t entry, int32_t first,
                             int32_t count, void *data) {
-  std::unique_lock lock(mutex);
+  MutexLock lock(mutex);
   if (write)
     graph.DropRetained();
   graph.Exchange(write, storage, entry, first, count, data);
-  Pump(lock);
+  Pump();
 }
 
 /// Moves chunks that live side by side in memory to or from their extents. If no SSD reaches that
 /// memory, they pass other memory on the way.
 absl::Status Engine::Impl::MoveHome(int32_t storage, int64_t entry, int32_t first, int32_t count,
                                     bool write) {
-  const Location home = graph.HomeOf(storage, entry, first);
-  const bool reached = !IsSeparate(program.machine) || home.space == BOA_HOST;
-  if (reached) {
-    std::unique_lock lock(mutex);
-    graph.MoveDisk(write, storage, entry, first, count, nullptr);
-    Pump(lock);
-    return absl::OkStatus();
+  {
+    MutexLock lock(mutex);
+    const Location home = graph.HomeOf(storage, entry, first);
+    const bool reached = !IsSeparate(program.machine) || home.space == BOA_HOST;
+    if (reached) {
+      graph.MoveDisk(write, storage, entry, first, count, nullptr);
+      Pump();
+      return absl::OkStatus();
+    }
   }
   const int64_t bytes = count * program.storages[storage].chunk_bytes();
   Bounce bounce = MakeBounce(bytes);
@@ -61,7 +63,7 @@ absl::Status Engine::Impl::MoveHome(int32_t storage, int64_t entry, int32_t firs
     return NoMemory(bytes, program.storages[storage].name);
   for (bool disk : {!write, write}) {
     if (disk) {
-      std::unique_lock lock(mutex);
+      MutexLock lock(mutex);
       graph.MoveDisk(write, storage, entry, first, count, bounce.get());
     } else {
       Exchange(/*write=*/!write, storage, entry, first, count, bounce.get());
@@ -74,12 +76,26 @@ absl::Status Engine::Impl::MoveHome(int32_t storage, int64_t entry, int32_t firs
 
 /// Of all its chunks.
 bool Engine::Impl::IsAbsent(int32_t storage) const {
+  MutexLock lock(mutex);
   const Storage &of = program.storages[storage];
   for (int64_t entry = 0; entry < of.entry_count(); ++entry)
     for (int32_t chunk = 0; chunk < of.chunks; ++chunk)
       if (!graph.IsAbsent(storage, entry, chunk))
         return false;
   return true;
+}
+
+/// The home of a chunk. The chunks from it to `end` lie side by side.
+Location Engine::Impl::HomeOf(int32_t storage, int64_t entry, int32_t chunk, int32_t &end) const {
+  const Storage &of = program.storages[storage];
+  MutexLock lock(mutex);
+  const Location home = graph.HomeOf(storage, entry, chunk);
+  for (end = chunk + 1; home.space >= 0 && end < of.chunks; ++end) {
+    const Location other = graph.HomeOf(storage, entry, end);
+    if (other.space != home.space || other.offset != home.offset + (end - chunk) * of.chunk_bytes())
+      break;
+  }
+  return home;
 }
 
 /// Moves all persistent chunks that live in memory to or from their extents. A storage that is
@@ -91,15 +107,7 @@ absl::Status Engine::Impl::MoveResident(bool write) {
       continue;
     for (int64_t entry = 0; entry < storage.entry_count(); ++entry)
       for (int32_t chunk = 0, next; chunk < storage.chunks; chunk = next) {
-        // As many chunks as lie side by side.
-        const Location home = graph.HomeOf(s, entry, chunk);
-        auto follows = [&](int32_t c) {
-          const Location other = graph.HomeOf(s, entry, c);
-          return other.space == home.space &&
-                 other.offset == home.offset + (c - chunk) * storage.chunk_bytes();
-        };
-        for (next = chunk + 1; home.space >= 0 && next < storage.chunks && follows(next);)
-          ++next;
+        const Location home = HomeOf(int32_t(s), entry, chunk, next);
         // The state may have the chunk in another place. Then it has no extent to read.
         // Frozen chunks are written once.
         const bool stored = state->Current(s, entry, chunk).file >= 0;
@@ -113,7 +121,7 @@ absl::Status Engine::Impl::MoveResident(bool write) {
 
 std::map<std::string, int64_t> Engine::AbsentBytes() const {
   std::map<std::string, int64_t> bytes;
-  std::unique_lock lock(impl->mutex);
+  MutexLock lock(impl->mutex);
   for (size_t s = 0; s < impl->program.storages.size(); ++s) {
     const Storage &storage = impl->program.storages[s];
     for (int64_t entry = 0; entry < storage.entry_count(); ++entry)

@@ -8,8 +8,8 @@
 // The implementation of Engine, for engine.cpp, engine_moves.cpp and abi.cpp alone.
 //
 // Ownership: see engine.h.
-// Threads: the mutex guards all members from `graph` on, but not the device. Transfers
-// are submitted without it, because a device may complete them inside of Submit.
+// Threads: one mutex guards the graph, but not the device. Transfers are submitted
+// without it, because a device may complete them inside of Submit.
 // Errors: the graph keeps the first one.
 //
 //===----------------------------------------------------------------------===//
@@ -18,10 +18,11 @@
 
 #include "runtime/engine/engine.h"
 #include "runtime/engine/graph.h"
+#include "runtime/support/mutex.h"
 
-#include <condition_variable>
+#include "absl/functional/function_ref.h"
+
 #include <memory>
-#include <mutex>
 #include <vector>
 
 struct boa_context {};
@@ -44,37 +45,41 @@ struct Engine::Impl : boa_context, DeviceListener {
   const int64_t run_ahead;
   const std::unique_ptr<ChunkExtents> extents; // of the state, if there is one
 
-  mutable std::mutex mutex;
-  std::condition_variable changed;
-  Graph graph;
-  int64_t wakes = 0; // calls of the device
-  int64_t peak_run_ahead = 0;
-  bool cancelled = false;             // Device::Cancel was called
-  int64_t in_device = 0;              // threads in a call of the device, without the mutex
-  bool driver_waits = false;          // in the middle of a run, for commands to end
-  boa_entry_point previous = nullptr; // the entry point of the last run
-  std::vector<TraceEvent> trace;
-  size_t trace_next = 0;
-  std::deque<MemoryEvent> memory_trace;
-  std::unique_ptr<Device> device; // last: its calls use the rest until it is gone
+  mutable Mutex mutex;
+  CondVar changed;
+  Graph graph ABSL_GUARDED_BY(mutex);
+  int64_t wakes ABSL_GUARDED_BY(mutex) = 0; // calls of the device
+  int64_t peak_run_ahead ABSL_GUARDED_BY(mutex) = 0;
+  bool cancelled ABSL_GUARDED_BY(mutex) = false;    // Device::Cancel was called
+  int64_t in_device ABSL_GUARDED_BY(mutex) = 0;     // threads in a call of it, without the mutex
+  bool driver_waits ABSL_GUARDED_BY(mutex) = false; // in the middle of a run, for commands to end
+  boa_entry_point previous ABSL_GUARDED_BY(mutex) = nullptr; // the entry point of the last run
+  std::vector<TraceEvent> trace ABSL_GUARDED_BY(mutex);
+  size_t trace_next ABSL_GUARDED_BY(mutex) = 0;
+  std::deque<MemoryEvent> memory_trace ABSL_GUARDED_BY(mutex);
+  const std::unique_ptr<Device> device; // last: its calls use the rest until it is gone
 
   absl::Status Start();
 
-  void Pump(std::unique_lock<std::mutex> &lock);
-  void HoldUp(std::unique_lock<std::mutex> &lock);
-  template <typename Condition> void Await(std::unique_lock<std::mutex> &lock, Condition over);
-  template <typename Condition> absl::Status WaitFor(Condition condition);
-  absl::Status Drain();
+  // Conditions run under the mutex.
+  using Condition = absl::FunctionRef<bool()>;
+  void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void HoldUp() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void Await(Condition over) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  absl::Status WaitFor(Condition condition) ABSL_LOCKS_EXCLUDED(mutex);
+  absl::Status Drain() ABSL_LOCKS_EXCLUDED(mutex);
 
   void Done(const Work &, int64_t begin_ns, int64_t end_ns, absl::Status) override;
   void Moved(const Work &, int32_t path, int64_t bytes, int64_t begin_ns, int64_t end_ns) override;
   void Wake() override;
-  void Record(const Work &, int64_t begin_ns, int64_t end_ns);
-  void Record(const TraceEvent &);
+  void Record(const Work &, int64_t begin_ns, int64_t end_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void Record(const TraceEvent &) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   void Exchange(bool write, int32_t storage, int64_t entry, int32_t first, int32_t count,
                 void *data);
-  bool IsAbsent(int32_t storage) const;
+  bool IsAbsent(int32_t storage) const ABSL_LOCKS_EXCLUDED(mutex);
+  Location HomeOf(int32_t storage, int64_t entry, int32_t chunk, int32_t &end) const
+      ABSL_LOCKS_EXCLUDED(mutex);
   absl::Status MoveResident(bool write);
   absl::Status MoveHome(int32_t storage, int64_t entry, int32_t first, int32_t count, bool write);
 };

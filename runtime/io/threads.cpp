@@ -10,13 +10,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/io/queue.h"
+#include "runtime/support/mutex.h"
 
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
-#include <mutex>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -42,20 +41,25 @@ private:
   static void *ThreadMain(void *backend);
   void Work();
   int64_t Move(IoSegment &, int fd);
-  bool Step(std::unique_lock<std::mutex> &);
-  void Wait(std::unique_lock<std::mutex> &);
+  bool Step() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void Wait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   const std::string why;
   FarMemory *const far;
-  std::mutex mutex;
-  std::condition_variable changed;
-  IoQueue queue;
-  bool stop = false;
+  Mutex mutex;
+  CondVar changed;
+  IoQueue queue ABSL_GUARDED_BY(mutex);
+  bool stop ABSL_GUARDED_BY(mutex) = false;
   std::vector<pthread_t> threads;
 };
 
 absl::Status ThreadBackend::Start() {
-  for (int i = 0; i < queue.Capacity(); ++i) {
+  int most = 0;
+  {
+    MutexLock lock(mutex);
+    most = queue.Capacity();
+  }
+  for (int i = 0; i < most; ++i) {
     pthread_t thread;
     int error = pthread_create(&thread, nullptr, ThreadMain, this);
     if (error != 0 && threads.empty())
@@ -69,20 +73,20 @@ absl::Status ThreadBackend::Start() {
 
 ThreadBackend::~ThreadBackend() {
   {
-    std::lock_guard<std::mutex> lock(mutex);
+    MutexLock lock(mutex);
     stop = true;
   }
-  changed.notify_all();
+  changed.NotifyAll();
   for (pthread_t thread : threads)
     pthread_join(thread, nullptr);
 }
 
 void ThreadBackend::Submit(IoRequest request) {
   {
-    std::lock_guard<std::mutex> lock(mutex);
+    MutexLock lock(mutex);
     queue.Add(std::move(request));
   }
-  changed.notify_all(); // a transfer may have many segments
+  changed.NotifyAll(); // a transfer may have many segments
 }
 
 std::string ThreadBackend::Describe() const {
@@ -107,42 +111,43 @@ int64_t ThreadBackend::Move(IoSegment &segment, int fd) {
 }
 
 /// Runs finished callbacks or moves one segment; false if there is neither.
-bool ThreadBackend::Step(std::unique_lock<std::mutex> &lock) {
+bool ThreadBackend::Step() {
   std::vector<IoQueue::Completion> done = queue.TakeDone();
   if (!done.empty()) {
-    lock.unlock();
+    MutexUnlock unlocked(mutex);
     RunCompletions(std::move(done));
-    lock.lock();
     return true;
   }
   std::optional<IoSegment> segment = queue.Pop(IoClock::now());
   if (!segment)
     return false;
   int fd = queue.File(*segment).fd;
-  lock.unlock();
-  int64_t result = Move(*segment, fd);
-  lock.lock();
+  int64_t result = 0;
+  {
+    MutexUnlock unlocked(mutex);
+    result = Move(*segment, fd);
+  }
   queue.Finish(std::move(*segment), result, IoClock::now());
   if (stop && queue.Idle())
-    changed.notify_all(); // nothing else can concern a waiting thread
+    changed.NotifyAll(); // nothing else can concern a waiting thread
   return true;
 }
 
-void ThreadBackend::Wait(std::unique_lock<std::mutex> &lock) {
+void ThreadBackend::Wait() {
   if (std::optional<IoClock::time_point> next = queue.NextStart(IoClock::now()))
-    changed.wait_until(lock, *next);
+    changed.WaitUntil(mutex, *next);
   else
-    changed.wait(lock);
+    changed.Wait(mutex);
 }
 
 void ThreadBackend::Work() {
-  std::unique_lock<std::mutex> lock(mutex);
+  MutexLock lock(mutex);
   while (true) {
-    if (Step(lock))
+    if (Step())
       continue;
     if (stop && queue.Idle())
       return;
-    Wait(lock);
+    Wait();
   }
 }
 

@@ -18,6 +18,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/io/ring.h"
+#include "runtime/support/mutex.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -25,10 +26,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <csignal>
 #include <future>
-#include <mutex>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <thread>
@@ -61,7 +60,7 @@ private:
   void TakeInbox();
   void StartSegments();
   void ArmWake();
-  void Wake();
+  void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   int SubmitAndWait();
   int EnterRing();
   bool Stalled(int error);
@@ -89,11 +88,11 @@ private:
   bool started = false;
   std::promise<absl::Status> ready;
 
-  std::mutex mutex;
-  std::condition_variable arrived; // for a thread without a ring
-  std::vector<IoRequest> inbox;    // under mutex
-  bool stop = false;               // under mutex
-  bool woken = false;              // under mutex: the eventfd is signalled
+  Mutex mutex;
+  CondVar arrived; // for a thread without a ring
+  std::vector<IoRequest> inbox ABSL_GUARDED_BY(mutex);
+  bool stop ABSL_GUARDED_BY(mutex) = false;
+  bool woken ABSL_GUARDED_BY(mutex) = false; // the eventfd is signalled
 };
 
 UringBackend::UringBackend(std::vector<IoFile> files, std::vector<IoLink> links, void *arena,
@@ -107,7 +106,7 @@ UringBackend::UringBackend(std::vector<IoFile> files, std::vector<IoLink> links,
 UringBackend::~UringBackend() {
   if (started) {
     {
-      std::lock_guard<std::mutex> lock(mutex);
+      MutexLock lock(mutex);
       stop = true;
       Wake();
     }
@@ -128,9 +127,9 @@ absl::Status UringBackend::Start() {
   return ready.get_future().get();
 }
 
-/// With the mutex held: makes the thread look into the inbox.
+/// Makes the thread look into the inbox.
 void UringBackend::Wake() {
-  arrived.notify_one();
+  arrived.NotifyOne();
   if (woken)
     return;
   woken = true;
@@ -140,7 +139,7 @@ void UringBackend::Wake() {
 }
 
 void UringBackend::Submit(IoRequest request) {
-  std::lock_guard<std::mutex> lock(mutex);
+  MutexLock lock(mutex);
   inbox.push_back(std::move(request));
   Wake();
 }
@@ -199,7 +198,7 @@ void UringBackend::Work() {
 void UringBackend::TakeInbox() {
   std::vector<IoRequest> requests;
   {
-    std::lock_guard<std::mutex> lock(mutex);
+    MutexLock lock(mutex);
     requests.swap(inbox);
     draining = stop;
   }
@@ -278,7 +277,7 @@ int UringBackend::Reap() {
 int UringBackend::Complete(uint64_t tag, int result) {
   if (tag == kWakeTag) {
     wake_armed = false;
-    std::lock_guard<std::mutex> lock(mutex);
+    MutexLock lock(mutex);
     woken = false;
     // After any other error the next read would fail too, for ever.
     return result >= 0 || result == -EINTR || result == -EAGAIN ? 0 : -result;
@@ -302,7 +301,7 @@ void UringBackend::Drain() {
       submitted[tag] = false;
   });
   {
-    std::lock_guard<std::mutex> lock(mutex);
+    MutexLock lock(mutex);
     Wake(); // completes the read of the eventfd
   }
   auto in_kernel = [&] {
@@ -335,10 +334,11 @@ void UringBackend::Refuse() {
   while (true) {
     TakeInbox();
     RunCompletions(queue.TakeDone());
-    std::unique_lock<std::mutex> lock(mutex);
+    MutexLock lock(mutex);
     if (draining && inbox.empty())
       return;
-    arrived.wait(lock, [&] { return !inbox.empty() || stop; });
+    while (inbox.empty() && !stop)
+      arrived.Wait(mutex);
   }
 }
 

@@ -7,12 +7,13 @@
 
 #include "runtime/kernels/check.h"
 
+#include "runtime/support/mutex.h"
+
 #include <absl/strings/str_cat.h>
 
 #include <cmath>
 #include <cstring>
 #include <iterator>
-#include <mutex>
 #include <optional>
 #include <type_traits>
 #include <vector>
@@ -129,9 +130,9 @@ absl::Status CheckKernels(Isa isa, const ProductKernels &kernels) {
 absl::Status CheckKernels(Isa isa) {
   if (isa == Isa::kBaseline)
     return absl::OkStatus();
-  static std::mutex mutex;
-  static std::optional<absl::Status> found[std::size(kIsaNames)];
-  std::lock_guard lock(mutex);
+  static Mutex mutex;
+  static std::optional<absl::Status> found[std::size(kIsaNames)] ABSL_GUARDED_BY(mutex);
+  MutexLock lock(mutex);
   std::optional<absl::Status> &status = found[static_cast<int>(isa)];
   if (!status)
     status = CheckKernels(isa, ProductsOf(isa));

@@ -8,15 +8,14 @@
 
 #include "runtime/io/file_system.h"
 #include "runtime/probe/host.h"
+#include "runtime/support/mutex.h"
 #include "runtime/support/units.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <filesystem>
-#include <mutex>
 #include <numeric>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -35,22 +34,23 @@ constexpr int kSmallReads = 200;
 class Completions {
 public:
   void Add(int slot, absl::Status status) {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     over.emplace_back(slot, std::move(status));
-    changed.notify_one();
+    changed.NotifyOne();
   }
   std::pair<int, absl::Status> Take() {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return !over.empty(); });
+    MutexLock lock(mutex);
+    while (over.empty())
+      changed.Wait(mutex);
     auto first = std::move(over.back());
     over.pop_back();
     return first;
   }
 
 private:
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<std::pair<int, absl::Status>> over;
+  Mutex mutex;
+  CondVar changed;
+  std::vector<std::pair<int, absl::Status>> over ABSL_GUARDED_BY(mutex);
 };
 
 /// The scratch file and its transfers.

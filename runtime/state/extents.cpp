@@ -107,7 +107,7 @@ absl::Status Extents::Claim(const std::vector<SavedCommit> &commits,
 }
 
 void Extents::Adopt(const SavedCommit &commit, const std::vector<bool> &stands) {
-  std::lock_guard<std::mutex> lock(mutex);
+  MutexLock lock(mutex);
   for (const SavedTable &saved : commit.tables)
     for (const SavedChunk &chunk : saved.chunks)
       checksums[chunk.extent] = chunk.checksum;
@@ -219,12 +219,12 @@ absl::Status Extents::GrowFiles(const std::vector<int64_t> &bytes) {
 //===----------------------------------------------------------------------===//
 
 void Extents::SetChecksum(const Extent &extent, uint64_t checksum) {
-  std::lock_guard<std::mutex> lock(mutex);
+  MutexLock lock(mutex);
   checksums[extent] = checksum;
 }
 
 std::optional<uint64_t> Extents::Checksum(const Extent &extent) const {
-  std::lock_guard<std::mutex> lock(mutex);
+  MutexLock lock(mutex);
   auto found = checksums.find(extent);
   if (found == checksums.end())
     return std::nullopt;
@@ -236,7 +236,7 @@ std::optional<uint64_t> Extents::Checksum(const Extent &extent) const {
 //===----------------------------------------------------------------------===//
 
 absl::StatusOr<SavedCommit> Extents::Contents() const {
-  std::lock_guard<std::mutex> lock(mutex);
+  MutexLock lock(mutex);
   SavedCommit saved;
   for (const Table &table : tables) {
     if (!table.persistent)
@@ -288,7 +288,7 @@ void Extents::Committed(const std::vector<SavedCommit> &kept,
     return std::tie(a.first.file, a.first.offset) < std::tie(b.first.file, b.first.offset);
   });
   gone.erase(std::unique(gone.begin(), gone.end()), gone.end());
-  std::lock_guard<std::mutex> lock(mutex);
+  MutexLock lock(mutex);
   for (const auto &[extent, bytes] : gone) {
     checksums.erase(extent);
     spaces[size_t(extent.file)].free.Give(extent.offset, bytes);

@@ -20,6 +20,7 @@
 
 #include "runtime/state/manifest.h"
 #include "runtime/state/pool.h"
+#include "runtime/support/mutex.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -27,7 +28,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -117,8 +117,8 @@ private:
   const Grow grow;
   std::vector<Table> tables; // by storage of the program
   std::vector<Space> spaces; // by path
-  mutable std::mutex mutex;
-  std::unordered_map<Extent, uint64_t, ExtentHash> checksums; // under mutex
+  mutable Mutex mutex;
+  std::unordered_map<Extent, uint64_t, ExtentHash> checksums ABSL_GUARDED_BY(mutex);
 };
 
 } // namespace boa

@@ -10,6 +10,7 @@
 #include "runtime/state/commits.h"
 #include "runtime/state/manifest_files.h"
 #include "runtime/state/state.h"
+#include "runtime/support/mutex.h"
 #include "runtime/support/units.h"
 
 #include "absl/strings/escaping.h"
@@ -20,7 +21,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <mutex>
 #include <thread>
 #include <unordered_map>
 
@@ -141,8 +141,8 @@ private:
   const std::vector<NamedChunk> chunks;
   std::vector<std::string> directories; // by path
   std::vector<std::unique_ptr<OpenFile>> locks;
-  std::mutex mutex;
-  size_t damaged = 0; // under mutex
+  Mutex mutex;
+  size_t damaged ABSL_GUARDED_BY(mutex) = 0;
 };
 
 void Inspection::Describe() const {
@@ -239,7 +239,7 @@ absl::Status Inspection::Lock() {
 }
 
 void Inspection::Found(const NamedChunk &named, const absl::Status &status) {
-  std::lock_guard<std::mutex> lock(mutex);
+  MutexLock lock(mutex);
   if (damaged++ < kMostShown)
     std::fprintf(out, "  step %lld: %s\n", static_cast<long long>(named.step),
                  std::string(status.message()).c_str());
@@ -293,6 +293,7 @@ absl::Status Inspection::Check() {
   int64_t bytes = 0;
   for (const NamedChunk &chunk : chunks)
     bytes += chunk.table->storage.chunk_bytes;
+  MutexLock lock(mutex);
   if (damaged > 0)
     return absl::DataLossError(
         absl::StrFormat("%d of %d chunks in %s are not what was written: restore them from a copy, "

@@ -18,11 +18,10 @@
 #include "runtime/support/thread_pool.h"
 
 #include "runtime/abi/abi.h"
+#include "runtime/support/mutex.h"
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <pthread.h>
 #include <sched.h>
 #include <vector>
@@ -59,23 +58,24 @@ int64_t Processors() {
 /// A mutex that is taken in the order of asking. The compute thread runs one
 /// loop after another: with a plain mutex, which whoever runs wins over whoever
 /// must first wake, the optimizer would get no turn for hundreds of milliseconds.
-class FairMutex {
+class ABSL_LOCKABLE FairMutex {
 public:
-  void lock() {
-    std::unique_lock<std::mutex> lock(mutex);
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
+    MutexLock lock(mutex);
     uint64_t ticket = next++;
-    turn.wait(lock, [&] { return serving == ticket; });
+    while (serving != ticket)
+      turn.Wait(mutex);
   }
-  void unlock() {
-    std::lock_guard<std::mutex> lock(mutex);
+  void Unlock() ABSL_UNLOCK_FUNCTION() {
+    MutexLock lock(mutex);
     if (++serving != next)
-      turn.notify_all();
+      turn.NotifyAll();
   }
 
 private:
-  std::mutex mutex;
-  std::condition_variable turn;
-  uint64_t next = 0, serving = 0;
+  Mutex mutex;
+  CondVar turn;
+  uint64_t next ABSL_GUARDED_BY(mutex) = 0, serving ABSL_GUARDED_BY(mutex) = 0;
 };
 
 class Pool {
@@ -93,22 +93,25 @@ private:
   void Work();
   bool RunOnePart();
   void RunPart(int64_t part);
-  void Publish(int64_t parts);
-  void WaitForParts();
-  void Resize(int64_t threads);
+  void Publish(int64_t parts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(turn);
+  void WaitForParts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(turn);
+  void Resize(int64_t threads) ABSL_EXCLUSIVE_LOCKS_REQUIRED(turn);
   bool Unclaimed() const { return (ticket.load() & kTicketMask) != 0; }
   int64_t Spins() const { return std::min(kSpinsPerThread * threads, kMaxSpins); }
 
-  FairMutex turn;                 // one caller at a time
-  std::vector<pthread_t> workers; // under turn
-  int64_t threads = 1;            // under turn; constant while there are workers
+  FairMutex turn; // one caller at a time
+  std::vector<pthread_t> workers ABSL_GUARDED_BY(turn);
+  // Workers read both without `turn`. `threads` changes while there are none, and the ticket
+  // protects `loop`.
+  int64_t threads = 1;
   Loop loop;
   std::atomic<uint64_t> ticket{0};
   std::atomic<int64_t> unfinished{0};
   std::atomic<bool> stop{false};
 
-  std::mutex sleep;
-  std::condition_variable wake, finished;
+  // Guards no member: whoever makes a sleeper's condition true wakes it under this mutex.
+  Mutex sleep;
+  CondVar wake, finished;
   std::atomic<int> sleepers{0};
   std::atomic<bool> caller_sleeps{false};
 };
@@ -130,8 +133,8 @@ bool Pool::RunOnePart() {
   } while (!ticket.compare_exchange_weak(seen, seen - 1));
   RunPart(int64_t(seen & kTicketMask) - 1);
   if (unfinished.fetch_sub(1) == 1 && caller_sleeps.load()) {
-    std::lock_guard<std::mutex> lock(sleep);
-    finished.notify_one();
+    MutexLock lock(sleep);
+    finished.NotifyOne();
   }
   return true;
 }
@@ -149,9 +152,10 @@ void Pool::Work() {
       Pause();
     if (Unclaimed())
       continue;
-    std::unique_lock<std::mutex> lock(sleep);
+    MutexLock lock(sleep);
     sleepers.fetch_add(1);
-    wake.wait(lock, [this] { return Unclaimed() || stop.load(); });
+    while (!Unclaimed() && !stop.load())
+      wake.Wait(sleep);
     sleepers.fetch_sub(1);
   }
 }
@@ -162,8 +166,8 @@ void Pool::Publish(int64_t parts) {
   ticket.store(generation << kTicketBits | uint64_t(parts));
   // Either a worker about to sleep sees the ticket, or it is seen here.
   if (sleepers.load() > 0) {
-    std::lock_guard<std::mutex> lock(sleep);
-    wake.notify_all();
+    MutexLock lock(sleep);
+    wake.NotifyAll();
   }
 }
 
@@ -173,9 +177,10 @@ void Pool::WaitForParts() {
       return;
     Pause();
   }
-  std::unique_lock<std::mutex> lock(sleep);
+  MutexLock lock(sleep);
   caller_sleeps.store(true);
-  finished.wait(lock, [this] { return unfinished.load() == 0; });
+  while (unfinished.load() != 0)
+    finished.Wait(sleep);
   caller_sleeps.store(false);
 }
 
@@ -183,9 +188,9 @@ void Pool::Resize(int64_t wanted) {
   if (wanted == threads)
     return;
   {
-    std::lock_guard<std::mutex> lock(sleep);
+    MutexLock lock(sleep);
     stop.store(true);
-    wake.notify_all();
+    wake.NotifyAll();
   }
   for (pthread_t worker : workers)
     pthread_join(worker, nullptr);
@@ -201,7 +206,7 @@ void Pool::Resize(int64_t wanted) {
 }
 
 void Pool::Run(int64_t count, int64_t grain, void (*body)(void *, int64_t, int64_t), void *data) {
-  std::lock_guard<FairMutex> lock(turn);
+  MutexLock lock(turn);
   Resize(Threads());
   int64_t blocks = (count - 1) / grain + 1;
   int64_t parts = threads == 1 ? 1 : std::min(kPartsPerThread * threads, blocks);

@@ -14,24 +14,24 @@ ReadAhead::~ReadAhead() {
   if (!thread.joinable())
     return;
   {
-    std::lock_guard<std::mutex> lock(mutex);
+    MutexLock lock(mutex);
     stopping = true;
   }
-  changed.notify_all();
+  changed.NotifyAll();
   thread.join();
 }
 
 ReadAhead::Batches ReadAhead::Take(int64_t step) {
-  std::unique_lock<std::mutex> lock(mutex);
+  MutexLock lock(mutex);
   if (!thread.joinable()) {
     next = step;
     thread = std::thread([this] { Run(); });
   }
-  changed.wait(lock, [&] { return !ready.empty(); });
+  while (ready.empty())
+    changed.Wait(mutex);
   Batches taken = std::move(ready.front());
   ready.pop_front();
-  lock.unlock();
-  changed.notify_all();
+  changed.NotifyAll();
   return taken;
 }
 
@@ -49,18 +49,21 @@ ReadAhead::Batches ReadAhead::Read(int64_t step) const {
 
 /// Stops behind the last step and behind an error: nothing is taken after them.
 void ReadAhead::Run() {
-  std::unique_lock<std::mutex> lock(mutex);
+  MutexLock lock(mutex);
   while (next <= program.train.steps) {
-    changed.wait(lock, [&] { return stopping || ready.size() < kReadAhead; });
+    while (!stopping && ready.size() >= kReadAhead)
+      changed.Wait(mutex);
     if (stopping)
       return;
     const int64_t step = next++;
-    lock.unlock();
-    Batches read = Read(step);
+    Batches read;
+    {
+      MutexUnlock unlocked(mutex);
+      read = Read(step);
+    }
     const bool failed = !read.ok();
-    lock.lock();
     ready.push_back(std::move(read));
-    changed.notify_all();
+    changed.NotifyAll();
     if (failed)
       return;
   }

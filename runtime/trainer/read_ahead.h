@@ -18,15 +18,14 @@
 
 #include "runtime/abi/program.h"
 #include "runtime/data/data.h"
+#include "runtime/support/mutex.h"
 #include "runtime/trainer/micro_batches.h"
 
 #include "absl/status/statusor.h"
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <thread>
 
 namespace boa {
@@ -52,11 +51,11 @@ private:
 
   const Program &program;
   const Data &data;
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<Batches> ready; // of the steps before `next`
-  int64_t next = 0;          // that the thread reads
-  bool stopping = false;
+  Mutex mutex;
+  CondVar changed;
+  std::deque<Batches> ready ABSL_GUARDED_BY(mutex); // of the steps before `next`
+  int64_t next ABSL_GUARDED_BY(mutex) = 0;          // that the thread reads
+  bool stopping ABSL_GUARDED_BY(mutex) = false;
   std::thread thread; // runs from the first Take on
 };
 

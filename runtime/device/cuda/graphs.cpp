@@ -81,7 +81,7 @@ bool KernelGraphs::Find(const Work &work, boa_queue &queue, const std::function<
   if (!at->second.exec && making)
     if (absl::Status status = Make(queue, call, at->second); !status.ok()) {
       making = false;
-      std::lock_guard lock(mutex);
+      MutexLock lock(mutex);
       remark = absl::StrCat("no more kernels become CUDA graphs: kernel ",
                             program.kernels[work.index].name, ": ", status.message());
     }
@@ -90,7 +90,7 @@ bool KernelGraphs::Find(const Work &work, boa_queue &queue, const std::function<
 }
 
 std::string KernelGraphs::TakeRemark() {
-  std::lock_guard lock(mutex);
+  MutexLock lock(mutex);
   return std::exchange(remark, {});
 }
 

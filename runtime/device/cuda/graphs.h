@@ -9,10 +9,10 @@
 
 #include "runtime/device/cuda/queue.h"
 #include "runtime/device/work.h"
+#include "runtime/support/mutex.h"
 
 #include <functional>
 #include <map>
-#include <mutex>
 
 namespace boa::cuda {
 
@@ -76,8 +76,8 @@ private:
   size_t made = 0;
   int64_t launches_made = 0; // in graphs
   bool making = true;
-  std::mutex mutex;
-  std::string remark; // under the mutex
+  Mutex mutex;
+  std::string remark ABSL_GUARDED_BY(mutex);
 };
 
 } // namespace boa::cuda

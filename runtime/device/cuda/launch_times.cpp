@@ -45,7 +45,7 @@ LaunchTimes::~LaunchTimes() {
 
 absl::Status LaunchTimes::TakeEvent(Event &event) {
   {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     if (!free_events.empty()) {
       event = free_events.back();
       free_events.pop_back();
@@ -75,14 +75,14 @@ absl::Status LaunchTimes::End(Stream stream, std::string name) {
 void LaunchTimes::EndKernel(const std::string &kernel) {
   for (Launch &launch : launches)
     launch.name = absl::StrCat(kernel, ": ", launch.name);
-  std::lock_guard lock(mutex);
+  MutexLock lock(mutex);
   kernels.push_back(std::exchange(launches, {}));
 }
 
 absl::Status LaunchTimes::Finish() {
   std::vector<Launch> over;
   {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     over = std::move(kernels.front());
     kernels.pop_front();
   }
@@ -96,7 +96,7 @@ absl::Status LaunchTimes::Finish() {
     ++sum.count;
     sum.seconds += double(milliseconds) / 1e3;
   }
-  std::lock_guard lock(mutex);
+  MutexLock lock(mutex);
   for (const Launch &launch : over)
     free_events.insert(free_events.end(), {launch.begin, launch.end});
   return status;

@@ -8,11 +8,11 @@
 #define BOA_RUNTIME_DEVICE_CUDA_LAUNCH_TIMES_H
 
 #include "runtime/device/cuda/gpu.h"
+#include "runtime/support/mutex.h"
 
 #include <cstdio>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,9 +53,9 @@ private:
   FILE *const file;
   Launch begun;                 // the enqueuing thread's
   std::vector<Launch> launches; // its, too: of the kernel that is being enqueued
-  std::mutex mutex;             // of what follows
-  std::deque<std::vector<Launch>> kernels;
-  std::vector<Event> free_events;
+  Mutex mutex;
+  std::deque<std::vector<Launch>> kernels ABSL_GUARDED_BY(mutex);
+  std::vector<Event> free_events ABSL_GUARDED_BY(mutex);
   std::map<std::string, Sum> sums; // by kernel and launch; of the thread that finishes
 };
 

@@ -9,10 +9,9 @@
 
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/work.h"
+#include "runtime/support/mutex.h"
 
-#include <condition_variable>
 #include <map>
-#include <mutex>
 
 namespace boa::cuda {
 
@@ -42,12 +41,12 @@ private:
     bool enqueued = false, failed = false;
     int64_t in_use = 0; // calls that have its event, without the mutex
   };
-  absl::Status AwaitEnd(const Driver &, UnderWay &, Stream, std::unique_lock<std::mutex> &);
+  absl::Status AwaitEnd(const Driver &, UnderWay &, Stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::map<int64_t, UnderWay> under_way; // by Work::sequence
-  bool cancelled = false;
+  Mutex mutex;
+  CondVar changed;
+  std::map<int64_t, UnderWay> under_way ABSL_GUARDED_BY(mutex); // by Work::sequence
+  bool cancelled ABSL_GUARDED_BY(mutex) = false;
 };
 
 } // namespace boa::cuda

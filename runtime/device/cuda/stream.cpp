@@ -62,8 +62,9 @@ GpuStream::~GpuStream() {
 
 void GpuStream::Enqueue(Work &work) {
   {
-    std::unique_lock lock(mutex);
-    finished_one.wait(lock, [&] { return enqueued - finished < kDepth; });
+    MutexLock lock(mutex);
+    while (enqueued - finished >= kDepth)
+      finished_one.Wait(mutex);
   }
   const auto [begin, end] = events[enqueued++ % std::size(events)];
   const Driver &driver = gpu.driver();
@@ -139,9 +140,9 @@ void GpuStream::Finish(const Enqueued &work) {
   listener->Done(*work.work, begin, end, std::move(status));
   order.Remove(sequence);
   // Its events may be used again.
-  std::lock_guard lock(mutex);
+  MutexLock lock(mutex);
   ++finished;
-  finished_one.notify_one();
+  finished_one.NotifyOne();
 }
 
 } // namespace boa::cuda

@@ -11,11 +11,10 @@
 #include "runtime/device/cuda/order.h"
 #include "runtime/device/device.h"
 #include "runtime/device/lane.h"
+#include "runtime/support/mutex.h"
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 
 namespace boa::cuda {
 
@@ -71,10 +70,12 @@ private:
   Stream stream = nullptr;
   Event events[kDepth + 1][2] = {}; // one pair more: the last that is over is what is counted from
 
-  std::mutex mutex;
-  std::condition_variable finished_one;
-  size_t enqueued = 0, finished = 0; // pieces of work so far; the second under the mutex
-  bool failed = false;               // the first thread's: nothing more is enqueued
+  Mutex mutex;
+  CondVar finished_one;
+  // Pieces of work so far.
+  size_t enqueued = 0; // the first thread's
+  size_t finished ABSL_GUARDED_BY(mutex) = 0;
+  bool failed = false; // the first thread's: nothing more is enqueued
   // The second thread's: the last end of work, by the host's clock as far as known.
   Event last_end = nullptr;
   int64_t last_end_ns = 0;
