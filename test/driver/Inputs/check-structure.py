@@ -1,4 +1,5 @@
-"""Checks the structure of the tree: no include goes up or round, and no source is too long.
+"""Checks the structure of the tree: no include goes up or round, no source is too long, and the
+runtime has no locks that the compiler does not check.
 
 check-structure.py ROOT
 """
@@ -52,6 +53,12 @@ MOST_LINES = 500
 # Tables, which have no structure to split.
 TABLES = {"test/passes/verify-storage-refusals.mlir"}
 
+# The runtime's locks are those of this file, which say what they guard.
+LOCKS = "runtime/support/mutex.h"
+PLAIN_LOCK = re.compile(r"std::(?:\w*_)?(?:mutex|lock_guard|unique_lock|scoped_lock|shared_lock|"
+                        r"condition_variable\w*)\b|#\s*include <(?:shared_)?mutex>|"
+                        r"#\s*include <condition_variable>")
+
 INCLUDE = re.compile(r'^\s*#\s*include "((?:dialect|frontend|passes|runtime|test|tools)/[^"]+)"', re.M)
 
 
@@ -73,6 +80,11 @@ def main(root):
         lines = text.count("\n")
         if lines > MOST_LINES and name not in TABLES:
             errors.append(f"{name}: {lines} lines, at most {MOST_LINES} are allowed")
+        if name.startswith("runtime/") and name != LOCKS:
+            for plain in PLAIN_LOCK.finditer(text):
+                line = text.count("\n", 0, plain.start()) + 1
+                errors.append(f"{name}:{line}: {plain.group()}, where {LOCKS} has locks that the "
+                              "compiler checks")
         graph[name] = INCLUDE.findall(text)
         for other in graph[name]:
             includes += 1
