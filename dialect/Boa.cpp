@@ -26,156 +26,7 @@ using namespace mlir;
 #define GET_TYPEDEF_CLASSES
 #include "dialect/BoaTypes.cpp.inc"
 
-//===----------------------------------------------------------------------===//
-// Syntax of boa.storage
-//===----------------------------------------------------------------------===//
-
 namespace boa {
-
-static ParseResult parseHome(OpAsmParser &parser, SmallVectorImpl<HomeAttr> &homes) {
-  FailureOr<Tier> tier = FieldParser<Tier>::parse(parser);
-  int64_t chunks = 0;
-  if (failed(tier))
-    return failure();
-  OptionalParseResult counted = parser.parseOptionalInteger(chunks);
-  if (counted.has_value() && failed(*counted))
-    return failure();
-  homes.push_back(HomeAttr::get(parser.getContext(), *tier, chunks));
-  return success();
-}
-static void printHomes(OpAsmPrinter &printer, ArrayRef<HomeAttr> homes) {
-  llvm::interleaveComma(homes, printer, [&](HomeAttr home) {
-    printer << stringifyTier(home.getTier());
-    if (home.getChunks())
-      printer << ' ' << home.getChunks();
-  });
-}
-
-// 0 to 8: host, 8 to 24: host 4, ssd
-static ParseResult parseEntryHomes(OpAsmParser &parser, SmallVectorImpl<Attribute> &ranges) {
-  SmallVector<HomeAttr> homes;
-  int64_t begin = 0, end = 0;
-  auto close = [&] {
-    ranges.push_back(EntryHomesAttr::get(parser.getContext(), end, homes));
-    homes.clear();
-  };
-  auto parse = [&]() -> ParseResult {
-    SMLoc loc = parser.getCurrentLocation();
-    OptionalParseResult range = parser.parseOptionalInteger(begin);
-    if (!range.has_value() && homes.empty())
-      return parser.emitError(loc, "expected a range of entries: 0 to 8: host");
-    if (range.has_value()) {
-      if (failed(*range))
-        return failure();
-      if (!homes.empty())
-        close();
-      if (begin != end)
-        return parser.emitError(loc) << "expected the entries from " << end << " on";
-      if (parser.parseKeyword("to") || parser.parseInteger(end) || parser.parseColon())
-        return failure();
-    }
-    return parseHome(parser, homes);
-  };
-  if (parser.parseCommaSeparatedList(parse) || parser.parseRSquare())
-    return failure();
-  close();
-  return success();
-}
-
-// on host 8, ssd
-static ParseResult parseHomes(OpAsmParser &parser, ArrayAttr &homes) {
-  SmallVector<Attribute> ranges;
-  SmallVector<HomeAttr> all;
-  if (succeeded(parser.parseOptionalLSquare())) {
-    if (parseEntryHomes(parser, ranges))
-      return failure();
-  } else {
-    if (parser.parseCommaSeparatedList([&] { return parseHome(parser, all); }))
-      return failure();
-    ranges.push_back(EntryHomesAttr::get(parser.getContext(), 0, all));
-  }
-  homes = parser.getBuilder().getArrayAttr(ranges);
-  return success();
-}
-static void printHomes(OpAsmPrinter &printer, Operation *op, ArrayAttr homes) {
-  auto ranges = homes.getAsRange<EntryHomesAttr>();
-  if (homes.size() == 1 && (*ranges.begin()).getEnd() == 0)
-    return printHomes(printer, (*ranges.begin()).getHomes());
-  int64_t begin = 0;
-  printer << '[';
-  llvm::interleaveComma(ranges, printer, [&](EntryHomesAttr range) {
-    int64_t end = range.getEnd() ? range.getEnd() : cast<StorageOp>(op).getEntryCount();
-    printer << begin << " to " << end << ": ";
-    printHomes(printer, range.getHomes());
-    begin = end;
-  });
-  printer << ']';
-}
-
-// slots device 3 x 20, host 4 x 1
-static ParseResult parsePools(OpAsmParser &parser, ArrayAttr &pools) {
-  SmallVector<Attribute> list;
-  auto parse = [&]() -> ParseResult {
-    FailureOr<Space> space = FieldParser<Space>::parse(parser);
-    int64_t slots, chunks, shared = 0;
-    if (failed(space) || parser.parseInteger(slots) || parser.parseKeyword("x") ||
-        parser.parseInteger(chunks) ||
-        (succeeded(parser.parseOptionalKeyword("shared")) && parser.parseInteger(shared)))
-      return failure();
-    list.push_back(PoolAttr::get(parser.getContext(), *space, slots, chunks, shared));
-    return success();
-  };
-  if (parser.parseCommaSeparatedList(parse))
-    return failure();
-  pools = parser.getBuilder().getArrayAttr(list);
-  return success();
-}
-static void printPools(OpAsmPrinter &printer, Operation *, ArrayAttr pools) {
-  llvm::interleaveComma(pools.getAsRange<PoolAttr>(), printer, [&](PoolAttr pool) {
-    printer << stringifySpace(pool.getSpace()) << ' ' << pool.getSlots() << " x "
-            << pool.getChunks();
-    if (pool.getShared())
-      printer << " shared " << pool.getShared();
-  });
-}
-
-//===----------------------------------------------------------------------===//
-// boa.config @train { batch = 8 : i64, ... }
-//===----------------------------------------------------------------------===//
-
-static ParseResult parseSettings(OpAsmParser &parser, DictionaryAttr &settings) {
-  NamedAttrList list;
-  auto parseSetting = [&]() -> ParseResult {
-    std::string name;
-    Attribute value;
-    SMLoc loc = parser.getCurrentLocation();
-    if (parser.parseKeywordOrString(&name) || parser.parseEqual() || parser.parseAttribute(value))
-      return failure();
-    if (list.set(name, value))
-      return parser.emitError(loc, "sets ") << name << " again";
-    return success();
-  };
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, parseSetting))
-    return failure();
-  settings = list.getDictionary(parser.getContext());
-  return success();
-}
-
-static void printSettings(OpAsmPrinter &printer, ConfigOp, DictionaryAttr settings) {
-  printer << '{';
-  printer.increaseIndent();
-  llvm::interleave(
-      settings,
-      [&](NamedAttribute setting) {
-        printer.printNewline();
-        printer.printKeywordOrString(setting.getName());
-        printer << " = " << setting.getValue();
-      },
-      [&] { printer << ','; });
-  printer.decreaseIndent();
-  printer.printNewline();
-  printer << '}';
-}
 
 //===----------------------------------------------------------------------===//
 // boa.param @w : tensor<8x8xf32> = "normal" 2.0e-02
@@ -226,7 +77,13 @@ static void printBufferTypes(OpAsmPrinter &printer, Operation *op, TypeRange typ
 } // namespace boa
 
 #define GET_OP_CLASSES
-#include "dialect/BoaOps.cpp.inc"
+#include "dialect/BoaComputeOps.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialect/BoaModelOps.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialect/BoaStepOps.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialect/BoaStorageOps.cpp.inc"
 
 namespace boa {
 

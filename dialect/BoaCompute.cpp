@@ -4,15 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Costs count one floating-point operation for each multiply and each add;
-// transcendental functions count as 8.
-//
-//===----------------------------------------------------------------------===//
-#include "dialect/Boa.h"
+#include "dialect/ComputeOps.h"
 #include "dialect/TokenDigits.h"
-
-#include "mlir/IR/Builders.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,97 +13,6 @@
 using namespace mlir;
 
 namespace boa {
-
-static RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
-static int64_t lastDim(Value value) { return tensorType(value).getShape().back(); }
-static double elements(Value value) { return double(tensorType(value).getNumElements()); }
-/// Rows: all leading dimensions together.
-static double rows(Value value) { return elements(value) / double(lastDim(value)); }
-
-//===----------------------------------------------------------------------===//
-// Verifiers
-//===----------------------------------------------------------------------===//
-
-using Shape = ArrayRef<int64_t>;
-
-static Shape shapeOf(Value value) { return tensorType(value).getShape(); }
-
-RankedTensorType getSumType(Type tensor) {
-  auto type = cast<RankedTensorType>(tensor);
-  if (!type.getElementType().isBF16())
-    return type;
-  return type.clone(Float32Type::get(type.getContext()));
-}
-
-LogicalResult verifyOneFloatType(Operation *op, ValueRange sums) {
-  SmallVector<Value> values;
-  for (bool isSum : {false, true})
-    for (ValueRange range : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
-      for (Value value : range)
-        if (isa<FloatType>(getElementTypeOrSelf(value)) && // no token indices
-            llvm::is_contained(sums, value) == isSum)
-          values.push_back(value);
-  auto first = cast<RankedTensorType>(values.front().getType());
-  for (Value value : values) {
-    bool isSum = llvm::is_contained(sums, value);
-    Type expected = (isSum ? getSumType(first) : first).getElementType();
-    Type found = tensorType(value).getElementType();
-    if (found == expected)
-      continue;
-    if (expected != first.getElementType())
-      return op->emitOpError("expected sums of ") << expected << " but found " << found;
-    return op->emitOpError("expected one floating-point type but found ")
-           << expected << " and " << found;
-  }
-  return success();
-}
-
-static LogicalResult verifyShape(Operation *op, StringRef name, Value value, Shape expected) {
-  if (shapeOf(value) == expected)
-    return success();
-  return op->emitOpError("expected ")
-         << name << " of shape [" << expected << "] but found " << value.getType();
-}
-static LogicalResult verifyRank(Operation *op, StringRef name, Value value, int64_t rank,
-                                bool exact = true) {
-  int64_t found = tensorType(value).getRank();
-  if (exact ? found == rank : found >= rank)
-    return success();
-  return op->emitOpError("expected ") << name << " of rank " << rank << (exact ? "" : " or more")
-                                      << " but found " << value.getType();
-}
-
-/// `y`[rows, out] for `x`[rows, in], where `weight` is [in, out], or [out, in].
-static LogicalResult verifyLinear(Operation *op, Value x, Value weight, Value y, bool transpose) {
-  if (failed(verifyRank(op, "x", x, 1, /*exact=*/false)))
-    return failure();
-  auto type = tensorType(weight);
-  if (type.getRank() != 2)
-    return op->emitOpError("expected a weight of rank 2 but found ") << type;
-  int64_t in = type.getDimSize(transpose ? 1 : 0), out = type.getDimSize(transpose ? 0 : 1);
-  if (lastDim(x) != in)
-    return op->emitOpError("expected the last dimension of x to be ")
-           << in << " but found " << lastDim(x);
-  SmallVector<int64_t> shape(shapeOf(x));
-  shape.back() = out;
-  if (shapeOf(y) != Shape(shape))
-    return op->emitOpError("expected a result whose last dimension is ")
-           << out << " but found " << y.getType();
-  return success();
-}
-LogicalResult LinearOp::verify() {
-  if (failed(verifyLinear(*this, getX(), getWeight(), getY(), getTranspose())))
-    return failure();
-  if (getBias() && shapeOf(getBias()) != Shape{lastDim(getY())})
-    return emitOpError("expected a bias of ")
-           << lastDim(getY()) << " elements but found " << getBias().getType();
-  return success();
-}
-LogicalResult LinearWeightGradOp::verify() {
-  if (failed(verifyOneFloatType(*this, {getDw()})))
-    return failure();
-  return verifyLinear(*this, getX(), getDw(), getDy(), getTranspose());
-}
 
 static LogicalResult verifySuffix(Operation *op, StringRef name, Value part, StringRef ofName,
                                   Value whole) {
@@ -437,8 +339,6 @@ LogicalResult CrossEntropyEndGradOp::verify() {
 // Costs
 //===----------------------------------------------------------------------===//
 
-double LinearOp::getFlops() { return 2 * elements(getY()) * double(lastDim(getX())); }
-double LinearWeightGradOp::getFlops() { return 2 * elements(getDw()) * rows(getX()); }
 double AddOp::getFlops() { return elements(getResult()); }
 double MulOp::getFlops() { return elements(getResult()); }
 double ScaleOp::getFlops() { return elements(getResult()); }

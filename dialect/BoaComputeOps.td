@@ -12,87 +12,10 @@
 // that end in _grad are the parts of VJPs; they are not differentiable themselves.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_COMPUTE_OPS_TD
-#define BOA_COMPUTE_OPS_TD
+#ifndef BOA_ALL_COMPUTE_OPS_TD
+#define BOA_ALL_COMPUTE_OPS_TD
 
-include "dialect/BoaDialect.td"
-include "dialect/BoaInterfaces.td"
-include "mlir/Interfaces/SideEffectInterfaces.td"
-include "mlir/Interfaces/InferTypeOpInterface.td"
-
-def Boa_Tensor : TypeAlias<StaticShapeTensorOf<[F32, BF16, F64]>,
-                           "tensor of f32, bf16 or f64 of static shape">;
-def Boa_Indices : TypeAlias<StaticShapeTensorOf<[I32]>,
-                            "tensor of i32 token indices of static shape">;
-
-/// All floating-point tensors that the op takes and returns have one element type.
-def Boa_OneFloatType : NativeOpTrait<"OneFloatType"> {
-  let cppNamespace = "::boa";
-}
-
-/// It computes mostly products of matrices of the first operand's element type. Devices may
-/// have another rate for each type, and for products inside attention.
-def Boa_MatrixProduct : NativeOpTrait<"MatrixProduct"> {
-  let cppNamespace = "::boa";
-}
-def Boa_AttentionProduct : NativeOpTrait<"AttentionProduct"> {
-  let cppNamespace = "::boa";
-}
-
-/// A row of a result follows from the same row of each operand that has rows. So the op computes
-/// any number of rows, whatever their positions.
-def Boa_RowByRow : NativeOpTrait<"RowByRow"> {
-  let cppNamespace = "::boa";
-}
-
-class Boa_ComputeOp<string mnemonic, list<Trait> traits = []>
-    : Boa_Op<mnemonic, !listconcat([Pure, Boa_OneFloatType,
-        DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>], traits)>;
-/// Some of the tensors are sums, which the verifier names: f32 where the rest is bf16.
-class Boa_SumOp<string mnemonic, list<Trait> traits = []>
-    : Boa_Op<mnemonic, !listconcat([Pure,
-        DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>], traits)> {
-  let hasVerifier = 1;
-}
-class Boa_DifferentiableOp<string mnemonic, list<Trait> traits = []>
-    : Boa_ComputeOp<mnemonic, !listconcat(
-        [DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>], traits)>;
-
-//===----------------------------------------------------------------------===//
-// Matrix products
-//===----------------------------------------------------------------------===//
-
-def Boa_LinearOp : Boa_DifferentiableOp<"linear", [Boa_MatrixProduct, Boa_RowByRow]> {
-  let summary = "x w + b";
-  let description = [{
-    y[rows, out] = x[rows, in] w[in, out] + bias[out]; with `transpose`,
-    w is [out, in]. VJP: dx = dy w^T, dw = x^T dy, db = the sum of dy over rows.
-    ```mlir
-    %y = boa.linear %x, %w bias %b
-        : (tensor<8x256x384xf32>, tensor<384x1152xf32>, tensor<1152xf32>) -> tensor<8x256x1152xf32>
-    ```
-  }];
-  let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$weight, Optional<Boa_Tensor>:$bias,
-                       UnitAttr:$transpose);
-  let results = (outs Boa_Tensor:$y);
-  let assemblyFormat = [{
-    $x `,` $weight (`bias` $bias^)? (`transpose` $transpose^)? attr-dict
-    `:` functional-type(operands, results)
-  }];
-  let hasVerifier = 1;
-}
-
-def Boa_LinearWeightGradOp : Boa_SumOp<"linear_weight_grad", [Boa_MatrixProduct]> {
-  let summary = "x^T dy, the gradient of a linear's weight";
-  let description = [{
-    dw[in, out] = x[rows, in]^T dy[rows, out]; with `transpose`, dw is [out, in].
-  }];
-  let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$dy, UnitAttr:$transpose);
-  let results = (outs Boa_Tensor:$dw);
-  let assemblyFormat = [{
-    $x `,` $dy (`transpose` $transpose^)? attr-dict `:` functional-type(operands, results)
-  }];
-}
+include "dialect/ComputeOps.td"
 
 //===----------------------------------------------------------------------===//
 // Elementwise
@@ -497,4 +420,4 @@ def Boa_CrossEntropyEndGradOp : Boa_SumOp<"cross_entropy_end_grad"> {
   let assemblyFormat = "$targets `,` $dloss attr-dict `:` functional-type(operands, results)";
 }
 
-#endif // BOA_COMPUTE_OPS_TD
+#endif // BOA_ALL_COMPUTE_OPS_TD

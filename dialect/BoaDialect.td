@@ -241,7 +241,7 @@ def Boa_BufferType : TypeDef<Boa_Dialect, "Buffer"> {
   let assemblyFormat = "`<` $contents `,` $space `>`";
 }
 
-/// Names its results, or the arguments of its region, when it is printed (BoaAsm.cpp).
+/// Names its results, or the arguments of its region, when it is printed.
 def Boa_NamesResults : DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>;
 def Boa_NamesArguments
     : DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>;

@@ -13,23 +13,6 @@ include "mlir/IR/RegionKindInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def Boa_ConfigOp : Boa_Op<"config", [Symbol, HasParent<"::mlir::ModuleOp">]> {
-  let summary = "settings of the model, its training, the plan or the machine, one a line";
-  let description = [{
-    ```mlir
-    boa.config @machine {
-      device = "cpu",
-      device_memory = 268435456 : i64
-    }
-    ```
-    The name is @model, @train, @plan or @machine. `runtime/abi/settings.def` is the
-    table of settings, with ranges and defaults. The verifier refuses any other key.
-  }];
-  let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$settings);
-  let assemblyFormat = "$sym_name custom<Settings>($settings) attr-dict";
-  let hasVerifier = 1;
-}
-
 /// As many as the language allows.
 def Boa_RepeatAttr : ConfinedAttr<I64Attr, [IntMinValue<1>, IntMaxValue<65536>]>;
 

@@ -4,13 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// buildVJP(builder, results, operands): from the gradients of the results to
-// those of the operands. `results[i]` is null where result i has no gradient;
-// where no result has one the op is not asked.
-//
-//===----------------------------------------------------------------------===//
-#include "dialect/Boa.h"
+#include "dialect/ComputeOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
@@ -19,30 +13,10 @@ using namespace mlir;
 
 namespace boa {
 
-using Grads = SmallVectorImpl<Value>;
-
-/// The gradient of an operand that was broadcast to dy's shape.
-static Value sumTo(OpBuilder &builder, Location loc, Value dy, Value operand) {
-  if (dy.getType() == operand.getType())
-    return dy;
-  return SumLeadingOp::create(builder, loc, getSumType(operand.getType()), dy);
-}
-
 static Value zeros(OpBuilder &builder, Location loc, Type type) {
   auto tensor = cast<RankedTensorType>(type);
   return arith::ConstantOp::create(
       builder, loc, DenseElementsAttr::get(tensor, builder.getZeroAttr(tensor.getElementType())));
-}
-
-// y = x w + b: dx = dy w^T, dw = x^T dy, db = sum over rows of dy.
-void LinearOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
-  Value dy = results[0];
-  operands.push_back(LinearOp::create(builder, getLoc(), getX().getType(), dy, getWeight(), Value(),
-                                      !getTranspose()));
-  operands.push_back(LinearWeightGradOp::create(
-      builder, getLoc(), getSumType(getWeight().getType()), getX(), dy, getTranspose()));
-  if (getBias())
-    operands.push_back(sumTo(builder, getLoc(), dy, getBias()));
 }
 
 void AddOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {

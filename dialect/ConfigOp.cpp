@@ -1,26 +1,65 @@
-//===- BoaConfig.cpp - The configuration, verified ------------------------===//
+//===- ConfigOp.cpp - boa.config ------------------------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// boa.config against the table of settings (runtime/abi/settings.def), and its reading and
-// writing as structs. The verifier refuses a key that the table does not have, and a value of
-// another type, out of its range or not among its words. Readers rely on it.
+// The settings against their table (runtime/abi/settings.def). The verifier refuses a key that the
+// table does not have, and a value of another type, out of its range or not among its words.
+// Readers (Config.cpp) rely on it.
 //
 //===----------------------------------------------------------------------===//
-#include "dialect/Config.h"
+#include "dialect/AttributeReader.h"
 #include "runtime/support/nearest.h"
 
-#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "mlir/IR/Builders.h"
 
 using namespace mlir;
 
 namespace boa {
+
+//===----------------------------------------------------------------------===//
+// boa.config @train { batch = 8 : i64, ... }
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseSettings(OpAsmParser &parser, DictionaryAttr &settings) {
+  NamedAttrList list;
+  auto parseSetting = [&]() -> ParseResult {
+    std::string name;
+    Attribute value;
+    SMLoc loc = parser.getCurrentLocation();
+    if (parser.parseKeywordOrString(&name) || parser.parseEqual() || parser.parseAttribute(value))
+      return failure();
+    if (list.set(name, value))
+      return parser.emitError(loc, "sets ") << name << " again";
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, parseSetting))
+    return failure();
+  settings = list.getDictionary(parser.getContext());
+  return success();
+}
+
+static void printSettings(OpAsmPrinter &printer, ConfigOp, DictionaryAttr settings) {
+  printer << '{';
+  printer.increaseIndent();
+  llvm::interleave(
+      settings,
+      [&](NamedAttribute setting) {
+        printer.printNewline();
+        printer.printKeywordOrString(setting.getName());
+        printer << " = " << setting.getValue();
+      },
+      [&] { printer << ','; });
+  printer.decreaseIndent();
+  printer.printNewline();
+  printer << '}';
+}
 
 namespace {
 
@@ -32,15 +71,6 @@ bool isReal(SettingKind kind) { return kind == SettingKind::Real; }
 bool isInteger(SettingKind kind) {
   return kind == SettingKind::Count || kind == SettingKind::Bytes || kind == SettingKind::Speed ||
          kind == SettingKind::Operations || kind == SettingKind::Time || kind == SettingKind::Power;
-}
-
-std::optional<double> numberOf(Attribute value, bool allowReal) {
-  if (auto real = dyn_cast<FloatAttr>(value); real && allowReal)
-    return real.getValueAsDouble();
-  auto integer = dyn_cast<IntegerAttr>(value); // delay = 1, say
-  if (integer && integer.getType().isSignlessInteger(64))
-    return double(integer.getInt());
-  return std::nullopt;
 }
 
 bool isWordOf(Attribute value, StringRef list) {
@@ -201,100 +231,6 @@ LogicalResult verify(Operation *op, const std::string &what, DictionaryAttr sett
   return success();
 }
 
-/// Sets a member from its attribute.
-struct Reader {
-  DictionaryAttr dictionary;
-
-  template <typename Member> void operator()(const SettingRow &row, Member &member) const {
-    if (Attribute value = dictionary.get(row.key))
-      read(value, member);
-  }
-
-  template <typename Settings> static void readAll(DictionaryAttr dictionary, Settings &settings) {
-    if (dictionary)
-      settings.Visit(Reader{dictionary});
-  }
-  static void read(Attribute value, std::string &member) {
-    member = cast<StringAttr>(value).getValue().str();
-  }
-  static void read(Attribute value, bool &member) { member = cast<BoolAttr>(value).getValue(); }
-  static void read(Attribute value, int64_t &member) { member = cast<IntegerAttr>(value).getInt(); }
-  static void read(Attribute value, double &member) { member = *numberOf(value, true); }
-  static void read(Attribute value, Placement &member) {
-    member.parts.clear();
-    auto parts = dyn_cast<ArrayAttr>(value);
-    for (Attribute part : parts ? parts.getValue() : ArrayRef<Attribute>(value)) {
-      if (auto share = dyn_cast<FloatAttr>(part))
-        member.parts.back().share = share.getValueAsDouble();
-      else if (auto layers = dyn_cast<IntegerAttr>(part))
-        member.parts.back().layers = layers.getInt();
-      else
-        member.parts.push_back({*ParseWord<HomeTier>(cast<StringAttr>(part).getValue())});
-    }
-  }
-  template <typename Enum>
-  static std::enable_if_t<std::is_enum_v<Enum>> read(Attribute value, Enum &member) {
-    member = *ParseWord<Enum>(cast<StringAttr>(value).getValue());
-  }
-  template <typename Settings>
-  static std::enable_if_t<std::is_class_v<Settings>> read(Attribute value, Settings &member) {
-    readAll(cast<DictionaryAttr>(value), member);
-  }
-  template <typename Settings> static void read(Attribute value, std::vector<Settings> &member) {
-    for (auto section : cast<ArrayAttr>(value).getAsRange<DictionaryAttr>())
-      readAll(section, member.emplace_back());
-  }
-};
-
-/// Makes attributes of members.
-struct Writer {
-  Builder builder;
-
-  Attribute write(const std::string &member) { return builder.getStringAttr(member); }
-  Attribute write(bool member) { return builder.getBoolAttr(member); }
-  Attribute write(int64_t member) { return builder.getI64IntegerAttr(member); }
-  Attribute write(double member) { return builder.getF64FloatAttr(member); }
-  Attribute write(const Placement &member) {
-    SmallVector<Attribute> parts;
-    for (const Placement::Part &part : member.parts) {
-      parts.push_back(write(WordOf(part.tier)));
-      if (&part != &member.parts.back())
-        parts.push_back(part.layers ? write(part.layers) : write(part.share));
-    }
-    return parts.size() == 1 ? parts[0] : builder.getArrayAttr(parts);
-  }
-  template <typename Enum> std::enable_if_t<std::is_enum_v<Enum>, Attribute> write(Enum member) {
-    return write(WordOf(member));
-  }
-  template <typename Settings> Attribute write(const std::vector<Settings> &member) {
-    SmallVector<Attribute> list;
-    for (const Settings &section : member)
-      list.push_back(write(section));
-    return builder.getArrayAttr(list);
-  }
-  template <typename Settings>
-  std::enable_if_t<std::is_class_v<Settings>, Attribute> write(const Settings &settings) {
-    return writeAll(settings);
-  }
-  template <typename Settings> DictionaryAttr writeAll(const Settings &settings) {
-    SmallVector<NamedAttribute> members;
-    const DictionaryAttr absent = writeDefaults(Settings());
-    settings.Visit([&](const SettingRow &row, const auto &member) {
-      Attribute value = write(member);
-      if (value != absent.get(row.key))
-        members.push_back(builder.getNamedAttr(row.key, value));
-    });
-    return builder.getDictionaryAttr(members);
-  }
-  template <typename Settings> DictionaryAttr writeDefaults(const Settings &defaults) {
-    SmallVector<NamedAttribute> members;
-    defaults.Visit([&](const SettingRow &row, const auto &member) {
-      members.push_back(builder.getNamedAttr(row.key, write(member)));
-    });
-    return builder.getDictionaryAttr(members);
-  }
-};
-
 } // namespace
 
 LogicalResult ConfigOp::verify() {
@@ -312,54 +248,12 @@ LogicalResult ConfigOp::verify() {
   if (getSymName() != kMachineConfig)
     return success();
   MachineSettings machine;
-  Reader::readAll(getSettings(), machine);
+  AttributeReader::readAll(getSettings(), machine);
   llvm::StringSet<> paths;
   for (const SsdSettings &ssd : machine.ssd)
     if (!paths.insert(ssd.path).second)
       return emitOpError("has the ssd \"") << ssd.path << "\" twice";
   return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Access
-//===----------------------------------------------------------------------===//
-
-Config::Config(ModuleOp module) {
-  Reader::readAll(getConfig(module, kModelConfig), model);
-  Reader::readAll(getConfig(module, kTrainConfig), train);
-  Reader::readAll(getConfig(module, kPlanConfig), plan);
-  Reader::readAll(getConfig(module, kMachineConfig), machine);
-}
-
-ActivationSettings getActivation(Operation *op) {
-  ActivationSettings settings;
-  Reader::readAll(op->getAttrOfType<DictionaryAttr>(kActivationAttr), settings);
-  return settings;
-}
-
-Placement readPlace(Attribute place) {
-  Placement placement;
-  Reader::read(place, placement);
-  return placement;
-}
-Attribute writePlace(MLIRContext *context, const Placement &place) {
-  return Writer{Builder(context)}.write(place);
-}
-
-DictionaryAttr getSettingsAttr(MLIRContext *context, const ModelSettings &settings) {
-  return Writer{Builder(context)}.writeAll(settings);
-}
-DictionaryAttr getSettingsAttr(MLIRContext *context, const TrainSettings &settings) {
-  return Writer{Builder(context)}.writeAll(settings);
-}
-DictionaryAttr getSettingsAttr(MLIRContext *context, const PlanSettings &settings) {
-  return Writer{Builder(context)}.writeAll(settings);
-}
-DictionaryAttr getSettingsAttr(MLIRContext *context, const MachineSettings &settings) {
-  return Writer{Builder(context)}.writeAll(settings);
-}
-DictionaryAttr getSettingsAttr(MLIRContext *context, const ActivationSettings &settings) {
-  return Writer{Builder(context)}.writeAll(settings);
 }
 
 DictionaryAttr getConfig(ModuleOp module, StringRef name) {
@@ -409,3 +303,6 @@ LogicalResult BoaDialect::verifyOperationAttribute(Operation *op, NamedAttribute
 }
 
 } // namespace boa
+
+#define GET_OP_CLASSES
+#include "dialect/ConfigOp.cpp.inc"
