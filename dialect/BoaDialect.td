@@ -224,6 +224,9 @@ def Boa_PoolAttr : Boa_Attr<"Pool", "pool"> {
   }]>];
 }
 
+/// As many as the language allows.
+def Boa_RepeatAttr : ConfinedAttr<I64Attr, [IntMinValue<1>, IntMaxValue<65536>]>;
+
 def Boa_InitAttr : EnumAttr<Boa_Dialect, Boa_Init, "init">;
 
 def Boa_HomesAttr

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// By phase. These headings are the chapters of OPS.md.
+// One file for each family, by phase. A file with ops of two phases stands twice. These headings
+// are the chapters of OPS.md.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,13 +14,20 @@
 // Model phase: parameters and stages
 //===----------------------------------------------------------------------===//
 include "dialect/ConfigOp.td"
-include "dialect/BoaModelOps.td"
+include "dialect/ParamOps.td"
+include "dialect/OptimizerOps.td"
+include "dialect/StageOp.td"
 
 //===----------------------------------------------------------------------===//
 // Model phase: compute ops
 //===----------------------------------------------------------------------===//
 include "dialect/LinearOps.td"
-include "dialect/BoaComputeOps.td"
+include "dialect/ElementwiseOps.td"
+include "dialect/ShapeOps.td"
+include "dialect/NormalisationOps.td"
+include "dialect/AttentionOps.td"
+include "dialect/EmbeddingOps.td"
+include "dialect/CrossEntropyOps.td"
 
 //===----------------------------------------------------------------------===//
 // Step phase
@@ -30,7 +38,11 @@ include "dialect/BoaComputeOps.td"
 // enumerate the step exactly (passes/analysis/Enumeration.h) instead of approximating
 // its dependences.
 include "dialect/StorageOp.td"
-include "dialect/BoaStepOps.td"
+include "dialect/StepOp.td"
+include "dialect/LoopOps.td"
+include "dialect/EntryOps.td"
+include "dialect/CallOps.td"
+include "dialect/UpdateOps.td"
 
 //===----------------------------------------------------------------------===//
 // Storage phase
@@ -38,4 +50,6 @@ include "dialect/BoaStepOps.td"
 // Every op here enqueues a command and returns at once. Each maps to one call of the
 // runtime's C ABI (runtime/abi/abi.h, which states the memory model). The order of commands
 // follows only from the buffers and the chunks that they read and write.
-include "dialect/BoaStorageOps.td"
+include "dialect/TransferOps.td"
+include "dialect/CallOps.td"
+include "dialect/UpdateOps.td"

@@ -31,7 +31,7 @@ struct Builtin {
 };
 
 /// One function for each builtin: its arguments, their shapes, and the operation that it
-/// becomes. The rules are those of the verifiers in dialect/BoaCompute.cpp, in the terms of
+/// becomes. The rules are those of the ops' verifiers in dialect/, in the terms of
 /// the source.
 class BuiltinChecker {
 public:

@@ -78,7 +78,7 @@ enum class OperationKind {
   Split,
 };
 
-/// How the angles of a rotary embedding are scaled (boa.rotary in dialect/BoaComputeOps.td).
+/// How the angles of a rotary embedding are scaled (boa.rotary in dialect/AttentionOps.td).
 struct RotaryScaling {
   /// 0: they are not.
   double factor = 0;
@@ -88,7 +88,7 @@ struct RotaryScaling {
 };
 
 /// One compute op: value numbers in, value numbers out. The operands stand in
-/// the order of the op of this name in dialect/BoaComputeOps.td.
+/// the order of the op of this name (dialect/OPS.md).
 struct Operation {
   OperationKind kind;
   std::vector<uint32_t> operands;

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The functions that a program has for its boa.optimizer (dialect/BoaModelOps.td). It runs on the
+// The functions that a program has for its boa.optimizer (dialect/OptimizerOps.td). It runs on the
 // host; the forms of a GPU are in runtime/abi/cuda_updates.h. Every element goes through the same
 // operations, none of them fused. So neither threads nor chunks nor the processor change a bit.
 //

@@ -1,4 +1,4 @@
-//===- BoaOptimizer.cpp - boa.optimizer -----------------------------------===//
+//===- OptimizerOps.cpp - The optimizer as a function of one element ------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -114,3 +114,6 @@ void OptimizerOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn s
 }
 
 } // namespace boa
+
+#define GET_OP_CLASSES
+#include "dialect/OptimizerOps.cpp.inc"

@@ -1,17 +1,11 @@
-//===- BoaStorageOps.td - The storage phase: buffers in spaces -*- tablegen -*-===//
+//===- TransferOps.td - Buffers for chunks of entries ------*- tablegen -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Every op here enqueues a command and returns at once. Each maps to one call of the
-// runtime's C ABI (runtime/abi/abi.h, which states the memory model). The order of commands
-// follows only from the buffers and the chunks that they read and write.
-//
-//===----------------------------------------------------------------------===//
-#ifndef BOA_STORAGE_OPS_TD
-#define BOA_STORAGE_OPS_TD
+#ifndef BOA_TRANSFER_OPS_TD
+#define BOA_TRANSFER_OPS_TD
 
 include "dialect/BoaDialect.td"
 include "dialect/BoaInterfaces.td"
@@ -97,48 +91,5 @@ def Boa_ReleaseOp : Boa_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
   let arguments = (ins Boa_BufferType:$buffer, Optional<I1>:$retain);
   let assemblyFormat = "$buffer (`retain` $retain^)? attr-dict `:` type($buffer)";
 }
-def Boa_LaunchOp : Boa_Op<"launch", [AttrSizedOperandSegments,
-    DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "runs a kernel on the compute queue";
-  let description = [{
-    `boa.launch @block_backward reads(%x, %w) updates(%g) writes(%dx)`: the
-    buffers in the kernel's order. First those that it reads, then those that it reads and
-    writes, then those that it writes whole. They hold the operands and the results of the
-    function; weights may be stored as bf16.
-  }];
-  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Boa_BufferType>:$reads,
-                       Variadic<Boa_BufferType>:$updates, Variadic<Boa_BufferType>:$writes);
-  let assemblyFormat = [{
-    $kernel (`reads` `(` $reads^ `:` custom<BufferTypes>(type($reads)) `)`)?
-    (`updates` `(` $updates^ `:` custom<BufferTypes>(type($updates)) `)`)?
-    (`writes` `(` $writes^ `:` custom<BufferTypes>(type($writes)) `)`)? attr-dict
-  }];
-}
-def Boa_UpdateOp : Boa_Op<"update", [AttrSizedOperandSegments,
-    DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "the optimizer on one chunk, on the optimizer queue";
-  let description = [{
-    Each buffer belongs to the group's storage of that role, and holds the entry or the
-    chunk. Weights are f32, or bf16 with the masters' lower halves (`low`, i16). The gradient
-    is f32. `states` are all states of the group, in alphabetical order. On separate memories
-    all buffers are in the memory of the optimizer: `update` of `boa.config @plan`.
-  }];
-  let arguments = (ins FlatSymbolRefAttr:$group, Index:$chunk, Index:$step,
-                       Boa_BufferType:$weights, Boa_BufferType:$gradient,
-                       Optional<Boa_BufferType>:$low, Variadic<Boa_BufferType>:$states);
-  let assemblyFormat = [{
-    $group `chunk` $chunk `step` $step `weights` `(` $weights `:` type($weights) `)`
-    `gradient` `(` $gradient `:` type($gradient) `)`
-    (`low` `(` $low^ `:` custom<BufferType>(type($low)) `)`)?
-    (`states` `(` $states^ `:` custom<BufferTypes>(type($states)) `)`)? attr-dict
-  }];
-}
-def Boa_NormOp : Boa_Op<"norm", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-    MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "adds the squares of a gradient buffer to the global norm";
-  let description = [{ Runs on the same memory as the updates. }];
-  let arguments = (ins FlatSymbolRefAttr:$group, Boa_BufferType:$gradient);
-  let assemblyFormat = "$group `gradient` $gradient attr-dict `:` type($gradient)";
-}
 
-#endif // BOA_STORAGE_OPS_TD
+#endif // BOA_TRANSFER_OPS_TD

@@ -1,109 +1,23 @@
-//===- Boa.cpp - Dialect, types and model ops -----------------------------===//
+//===- ParamOps.cpp - Parameters and their groups -------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Boa.h"
-#include "runtime/abi/abi.h"
 
-#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include <cmath>
 
 using namespace mlir;
 
-#include "dialect/BoaDialect.cpp.inc"
-#include "dialect/BoaEnums.cpp.inc"
-#include "dialect/BoaInterfaces.cpp.inc"
-#define GET_ATTRDEF_CLASSES
-#include "dialect/BoaAttributes.cpp.inc"
-#define GET_TYPEDEF_CLASSES
-#include "dialect/BoaTypes.cpp.inc"
-
 namespace boa {
 
 //===----------------------------------------------------------------------===//
-// boa.param @w : tensor<8x8xf32> = "normal" 2.0e-02
-//===----------------------------------------------------------------------===//
-
-static ParseResult parseInit(OpAsmParser &parser, InitAttr &init) {
-  std::string word;
-  SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseString(&word))
-    return failure();
-  std::optional<Init> known = symbolizeInit(word);
-  if (!known)
-    return parser.emitError(loc,
-                            "expected \"zeros\", \"ones\", \"normal\" or \"uniform\" but found \"")
-           << word << '"';
-  init = InitAttr::get(parser.getContext(), *known);
-  return success();
-}
-
-static void printInit(OpAsmPrinter &printer, ParamOp, InitAttr init) {
-  printer << '"' << stringifyInit(init.getValue()) << '"';
-}
-
-//===----------------------------------------------------------------------===//
-// The type of a buffer: <tensor<8x8xf32>, device>, without `!boa.buffer`. The generated code
-// prints only operands that are always there so.
-//===----------------------------------------------------------------------===//
-
-static ParseResult parseBufferType(OpAsmParser &parser, Type &type) {
-  BufferType buffer;
-  if (parser.parseCustomTypeWithFallback(buffer))
-    return failure();
-  type = buffer;
-  return success();
-}
-static void printBufferType(OpAsmPrinter &printer, Operation *, Type type) {
-  printer.printStrippedAttrOrType(cast<BufferType>(type));
-}
-
-static ParseResult parseBufferTypes(OpAsmParser &parser, SmallVectorImpl<Type> &types) {
-  return parser.parseCommaSeparatedList(
-      [&] { return parseBufferType(parser, types.emplace_back()); });
-}
-static void printBufferTypes(OpAsmPrinter &printer, Operation *op, TypeRange types) {
-  llvm::interleaveComma(types, printer, [&](Type type) { printBufferType(printer, op, type); });
-}
-
-} // namespace boa
-
-#define GET_OP_CLASSES
-#include "dialect/BoaComputeOps.cpp.inc"
-#define GET_OP_CLASSES
-#include "dialect/BoaModelOps.cpp.inc"
-#define GET_OP_CLASSES
-#include "dialect/BoaStepOps.cpp.inc"
-#define GET_OP_CLASSES
-#include "dialect/BoaStorageOps.cpp.inc"
-
-namespace boa {
-
-void BoaDialect::initialize() {
-  addAttributes<
-#define GET_ATTRDEF_LIST
-#include "dialect/BoaAttributes.cpp.inc"
-      >();
-  addTypes<
-#define GET_TYPEDEF_LIST
-#include "dialect/BoaTypes.cpp.inc"
-      >();
-  addOperations<
-#define GET_OP_LIST
-#include "dialect/BoaOps.cpp.inc"
-      >();
-}
-
-//===----------------------------------------------------------------------===//
-// Groups
+// boa.group
 //===----------------------------------------------------------------------===//
 
 /// Parameters begin at multiples of 64 bytes also when stored as bf16.
@@ -166,6 +80,28 @@ int64_t getDelayedChunks(int64_t chunks, double delay) {
   return std::clamp<int64_t>(std::llround(delay * double(chunks)), 0, chunks);
 }
 
+//===----------------------------------------------------------------------===//
+// boa.param @w : tensor<8x8xf32> = "normal" 2.0e-02
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseInit(OpAsmParser &parser, InitAttr &init) {
+  std::string word;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseString(&word))
+    return failure();
+  std::optional<Init> known = symbolizeInit(word);
+  if (!known)
+    return parser.emitError(loc,
+                            "expected \"zeros\", \"ones\", \"normal\" or \"uniform\" but found \"")
+           << word << '"';
+  init = InitAttr::get(parser.getContext(), *known);
+  return success();
+}
+
+static void printInit(OpAsmPrinter &printer, ParamOp, InitAttr init) {
+  printer << '"' << stringifyInit(init.getValue()) << '"';
+}
+
 /// As in the language: sizes in bytes, and sums of them, fit 64 bits.
 static constexpr int64_t kMaxParamElements = int64_t(1) << 40;
 
@@ -224,67 +160,7 @@ LogicalResult ParamOp::verify() {
   return success();
 }
 
-//===----------------------------------------------------------------------===//
-// Stages
-//===----------------------------------------------------------------------===//
-
-std::string getFunctionName(StringRef stage, StageFunction function) {
-  return (stage + "_" + stringifyStageFunction(function)).str();
-}
-
-void StageOp::build(OpBuilder &builder, OperationState &state, StringRef callee, uint64_t repeat,
-                    ArrayRef<Attribute> sides) {
-  build(builder, state, callee, repeat, sides.empty() ? ArrayAttr() : builder.getArrayAttr(sides),
-        IntegerAttr(), /*targets=*/false, /*documents=*/false);
-}
-
-static StringRef getStageNameOf(StringRef function) {
-  function.consume_back(getFunctionName("", StageFunction::forward));
-  return function;
-}
-StringRef StageOp::getStageName() { return getStageNameOf(getCallee()); }
-
-SmallVector<StringRef> StageOp::getSideNames() {
-  SmallVector<StringRef> names;
-  if (ArrayAttr sides = getSidesAttr())
-    for (auto side : sides.getAsRange<FlatSymbolRefAttr>())
-      names.push_back(getStageNameOf(side.getValue()));
-  return names;
-}
-
-LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &tables) {
-  auto callee = tables.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getCalleeAttr());
-  if (!callee)
-    return emitOpError("expected a function named @") << getCallee();
-  for (unsigned i = 0, e = callee.getNumArguments(); i != e; ++i) {
-    auto param = callee.getArgAttrOfType<SymbolRefAttr>(i, kParamAttr);
-    if (!param)
-      continue;
-    auto op = tables.lookupNearestSymbolFrom<ParamOp>(*this, param);
-    if (!op)
-      return emitOpError("argument ")
-             << i << " of @" << getCallee() << " names a parameter that does not exist: " << param;
-    if (op.getType() != callee.getArgumentTypes()[i])
-      return emitOpError("argument ")
-             << i << " of @" << getCallee() << " has type " << callee.getArgumentTypes()[i]
-             << " but " << param << " has type " << op.getType();
-  }
-  if (auto saves = getSaves(); saves && (*saves < 1 || *saves >= getRepeat()))
-    return emitOpError("expected 1 to ")
-           << int64_t(getRepeat()) - 1 << " layers that save but found " << int64_t(*saves);
-  if (!getSidesAttr())
-    return success();
-  llvm::SmallDenseSet<Attribute> earlier, seen;
-  for (Operation *op = (*this)->getPrevNode(); op; op = op->getPrevNode())
-    if (auto stage = dyn_cast<StageOp>(op))
-      earlier.insert(stage.getCalleeAttr());
-  for (Attribute side : getSidesAttr()) {
-    if (!earlier.contains(side))
-      return emitOpError("takes the result of ") << side << ", which is no earlier stage";
-    if (!seen.insert(side).second)
-      return emitOpError("takes the result of ") << side << " twice";
-  }
-  return success();
-}
-
 } // namespace boa
+
+#define GET_OP_CLASSES
+#include "dialect/ParamOps.cpp.inc"

@@ -1,0 +1,55 @@
+//===- CallOps.td - Calls and launches ---------------------*- tablegen -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_CALL_OPS_TD
+#define BOA_CALL_OPS_TD
+
+include "dialect/BoaDialect.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+//===----------------------------------------------------------------------===//
+// Step phase
+//===----------------------------------------------------------------------===//
+
+def Boa_CallOp : Boa_Op<"call", [MemoryEffects<[]>, Boa_NamesResults,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "runs a stage's function on packed parameters";
+  let description = [{
+    Operands: the callee's activations in order, then one packed entry for each
+    parameter group that it takes, in the order of their first appearance.
+    Results: its activations, then one packed gradient for each group. A result marked
+    `boa.sum` is the gradient of a side input: `boa.accumulate` adds it up. A result marked
+    `boa.cache` is added to a cache in the same way: other positions than before.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyStaticShapeTensor>:$inputs);
+  let results = (outs Variadic<AnyStaticShapeTensor>:$outputs);
+  let assemblyFormat = "$callee `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)";
+}
+
+//===----------------------------------------------------------------------===//
+// Storage phase
+//===----------------------------------------------------------------------===//
+
+def Boa_LaunchOp : Boa_Op<"launch", [AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "runs a kernel on the compute queue";
+  let description = [{
+    `boa.launch @block_backward reads(%x, %w) updates(%g) writes(%dx)`: the
+    buffers in the kernel's order. First those that it reads, then those that it reads and
+    writes, then those that it writes whole. They hold the operands and the results of the
+    function; weights may be stored as bf16.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Boa_BufferType>:$reads,
+                       Variadic<Boa_BufferType>:$updates, Variadic<Boa_BufferType>:$writes);
+  let assemblyFormat = [{
+    $kernel (`reads` `(` $reads^ `:` custom<BufferTypes>(type($reads)) `)`)?
+    (`updates` `(` $updates^ `:` custom<BufferTypes>(type($updates)) `)`)?
+    (`writes` `(` $writes^ `:` custom<BufferTypes>(type($writes)) `)`)? attr-dict
+  }];
+}
+
+#endif // BOA_CALL_OPS_TD

@@ -1,0 +1,107 @@
+//===- ElementwiseOps.td - Elementwise, casts and sums -----*- tablegen -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_ELEMENTWISE_OPS_TD
+#define BOA_ELEMENTWISE_OPS_TD
+
+include "dialect/ComputeOps.td"
+
+class Boa_BinaryOp<string mnemonic>
+    : Boa_DifferentiableOp<mnemonic, [AllTypesMatch<["lhs", "result"]>, Boa_RowByRow]> {
+  let arguments = (ins Boa_Tensor:$lhs, Boa_Tensor:$rhs);
+  let results = (outs Boa_Tensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs)";
+  let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs), [{
+    build($_builder, $_state, lhs.getType(), lhs, rhs);
+  }]>];
+}
+
+def Boa_AddOp : Boa_BinaryOp<"add"> {
+  let summary = "lhs + rhs";
+  let description = [{
+    The result has the shape of `lhs`; `rhs` has the same shape or lacks leading
+    dimensions, over which it is broadcast.
+  }];
+}
+def Boa_MulOp : Boa_BinaryOp<"mul"> {
+  let summary = "lhs * rhs, elementwise; broadcast as boa.add";
+}
+
+def Boa_ScaleOp : Boa_DifferentiableOp<"scale", [SameOperandsAndResultType, Boa_RowByRow]> {
+  let summary = "x times a constant";
+  let arguments = (ins Boa_Tensor:$x, F64Attr:$factor);
+  let results = (outs Boa_Tensor:$result);
+  let assemblyFormat = "$x `by` $factor attr-dict `:` type($x)";
+}
+
+class Boa_ActivationOp<string mnemonic>
+    : Boa_DifferentiableOp<mnemonic, [SameOperandsAndResultType, Boa_RowByRow]> {
+  let arguments = (ins Boa_Tensor:$x);
+  let results = (outs Boa_Tensor:$y);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+}
+class Boa_ActivationGradOp<string mnemonic>
+    : Boa_ComputeOp<mnemonic, [SameOperandsAndResultType]> {
+  let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$dy);
+  let results = (outs Boa_Tensor:$dx);
+  let assemblyFormat = "$x `,` $dy attr-dict `:` type($x)";
+}
+def Boa_GeluOp : Boa_DifferentiableOp<"gelu", [SameOperandsAndResultType, Boa_RowByRow]> {
+  let summary = "GELU, tanh form (GPT-2): x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))";
+  let description = [{
+    With `exact`, x/2 (1 + erf(x / sqrt(2))), as BERT has it.
+    `boa.gelu %x exact : tensor<8x256x1536xf32>`
+  }];
+  let arguments = (ins Boa_Tensor:$x, UnitAttr:$exact);
+  let results = (outs Boa_Tensor:$y);
+  let assemblyFormat = "$x (`exact` $exact^)? attr-dict `:` type($x)";
+}
+def Boa_GeluGradOp : Boa_ComputeOp<"gelu_grad", [SameOperandsAndResultType]> {
+  let summary = "dy times the derivative of boa.gelu at x";
+  let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$dy, UnitAttr:$exact);
+  let results = (outs Boa_Tensor:$dx);
+  let assemblyFormat = "$x `,` $dy (`exact` $exact^)? attr-dict `:` type($x)";
+}
+def Boa_SiluOp : Boa_ActivationOp<"silu"> {
+  let summary = "x * sigmoid(x)";
+}
+def Boa_SiluGradOp : Boa_ActivationGradOp<"silu_grad"> {
+  let summary = "dy times the derivative of boa.silu at x";
+}
+
+def Boa_CastOp : Boa_Op<"cast", [Pure, Boa_RowByRow,
+    DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>,
+    DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>]> {
+  let summary = "to another floating-point type, same shape";
+  let description = [{
+    Rounds to nearest, ties to even. VJP: the gradient in the operand's type. A cast
+    that is exact costs nothing: the narrow value is kept and widened again.
+    `boa.cast %x : tensor<8x256x384xf32> to tensor<8x256x384xbf16>`
+  }];
+  let arguments = (ins Boa_Tensor:$x);
+  let results = (outs Boa_Tensor:$y);
+  let assemblyFormat = "$x attr-dict `:` type($x) `to` type($y)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let extraClassDeclaration = [{
+    /// Whether the result's type holds every value of the operand's.
+    bool isExact();
+  }];
+}
+
+def Boa_SumLeadingOp : Boa_SumOp<"sum_leading"> {
+  let summary = "the sum over leading dimensions: the adjoint of a broadcast";
+  let description = [{
+    The result's shape is a suffix of the operand's.
+    `boa.sum_leading %dy : tensor<8x256x384xf32> to tensor<384xf32>`
+  }];
+  let arguments = (ins Boa_Tensor:$x);
+  let results = (outs Boa_Tensor:$y);
+  let assemblyFormat = "$x attr-dict `:` type($x) `to` type($y)";
+}
+
+#endif // BOA_ELEMENTWISE_OPS_TD

@@ -1,0 +1,39 @@
+//===- EntryAccess.h - How ops name an entry of a storage -------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What ops of the step and of the storage phase share: the verifier of an access, and the printed
+// names of entries. Only the families of ops include it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_DIALECT_ENTRYACCESS_H
+#define BOA_DIALECT_ENTRYACCESS_H
+
+#include "dialect/Boa.h"
+
+namespace boa {
+
+/// The storage must exist, be indexed in all its dimensions and, where `value`
+/// is given, have entries of that type.
+mlir::LogicalResult verifyAccess(mlir::Operation *op, mlir::FlatSymbolRefAttr name,
+                                 mlir::OperandRange indices, mlir::Type value,
+                                 mlir::SymbolTableCollection &tables);
+
+/// Empty for a storage that does not exist. Outside the loop over layers several entries with
+/// one role are live side by side: there the name adds the stage, or the layer's number.
+/// `made`: a result that is written, as opposed to an operand that is read.
+std::string getEntryName(mlir::Operation *op, mlir::FlatSymbolRefAttr name,
+                         mlir::ValueRange indices, bool chunk, bool made);
+
+/// Whether it is that of a loop over layers, perhaps shifted.
+bool isLayerIndex(mlir::Value index);
+
+/// The storage of a buffer; empty if what made it is not known.
+llvm::StringRef storageOf(mlir::Value buffer);
+
+} // namespace boa
+
+#endif // BOA_DIALECT_ENTRYACCESS_H

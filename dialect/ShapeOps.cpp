@@ -1,0 +1,67 @@
+//===- ShapeOps.cpp - Parts of rows ---------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "dialect/ComputeOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace boa {
+
+/// Parts of the last dimension, in all others like the whole.
+static LogicalResult verifyParts(Operation *op, ValueRange parts, Value whole) {
+  if (failed(verifyRank(op, "a tensor", whole, 1, /*exact=*/false)))
+    return failure();
+  int64_t sum = 0;
+  for (Value part : parts) {
+    if (tensorType(part).getRank() != tensorType(whole).getRank() ||
+        shapeOf(part).drop_back() != shapeOf(whole).drop_back())
+      return op->emitOpError("expected parts that differ from ")
+             << whole.getType() << " in the last dimension only but found " << part.getType();
+    sum += lastDim(part);
+  }
+  if (sum != lastDim(whole))
+    return op->emitOpError("expected parts that add up to ")
+           << lastDim(whole) << " but found " << sum;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// boa.split
+//===----------------------------------------------------------------------===//
+
+LogicalResult SplitOp::verify() { return verifyParts(*this, getParts(), getX()); }
+
+static Value zeros(OpBuilder &builder, Location loc, Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return arith::ConstantOp::create(
+      builder, loc, DenseElementsAttr::get(tensor, builder.getZeroAttr(tensor.getElementType())));
+}
+
+void SplitOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  SmallVector<Value> parts;
+  for (auto [grad, part] : llvm::zip(results, getParts()))
+    parts.push_back(grad ? grad : zeros(builder, getLoc(), part.getType()));
+  operands.push_back(ConcatOp::create(builder, getLoc(), getX().getType(), parts));
+}
+double SplitOp::getFlops() { return 0; }
+
+//===----------------------------------------------------------------------===//
+// boa.concat
+//===----------------------------------------------------------------------===//
+
+LogicalResult ConcatOp::verify() { return verifyParts(*this, getParts(), getY()); }
+void ConcatOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  auto split = SplitOp::create(builder, getLoc(), TypeRange(getParts()), results[0]);
+  llvm::append_range(operands, split.getParts());
+}
+double ConcatOp::getFlops() { return 0; }
+
+} // namespace boa
+
+#define GET_OP_CLASSES
+#include "dialect/ShapeOps.cpp.inc"

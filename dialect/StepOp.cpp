@@ -1,0 +1,273 @@
+//===- StepOp.cpp - boa.step ----------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "dialect/Boa.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+
+namespace boa {
+
+//===----------------------------------------------------------------------===//
+// boa.step @step(%step, %pending) traffic {
+//   first read checkpoints 6094848, weights 6639616
+//   ...
+// } { ... }
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct TrafficRow {
+  StringRef word;
+  StringLiteral attr;
+};
+} // namespace
+static constexpr TrafficRow kTrafficRows[] = {
+    {"first", kFirstTrafficAttr}, {"second", kSecondTrafficAttr}, {"each", kTrafficAttr}};
+static constexpr StringLiteral kDirections[] = {"read", "written", "to_device", "to_host"};
+
+static const TrafficRow *findRow(StringRef run) {
+  return llvm::find_if(kTrafficRows, [&](const TrafficRow &row) { return row.word == run; });
+}
+
+/// A word that the custom form can read back.
+static bool isLabel(StringRef name) {
+  return findRow(name) == std::end(kTrafficRows) && !name.empty() && !llvm::isDigit(name.front()) &&
+         llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
+/// {read = {weights = 12 : i64}, ...}: directions, labels and bytes only.
+static bool isTraffic(Attribute attr) {
+  auto directions = dyn_cast_or_null<DictionaryAttr>(attr);
+  return directions && !directions.empty() &&
+         llvm::all_of(directions, [](NamedAttribute direction) {
+           auto roles = dyn_cast<DictionaryAttr>(direction.getValue());
+           return roles && llvm::is_contained(kDirections, direction.getName().getValue()) &&
+                  llvm::all_of(roles, [](NamedAttribute role) {
+                    auto bytes = dyn_cast<IntegerAttr>(role.getValue());
+                    return isLabel(role.getName()) && bytes &&
+                           bytes.getType().isSignlessInteger(64);
+                  });
+         });
+}
+
+static void printTrafficRow(OpAsmPrinter &printer, StringRef run, NamedAttribute direction) {
+  static constexpr size_t kWidth = 100;
+  std::string line = (run + " " + direction.getName().getValue()).str();
+  StringRef separator = " ";
+  printer.printNewline();
+  for (NamedAttribute role : cast<DictionaryAttr>(direction.getValue())) {
+    const std::string next =
+        (role.getName().getValue() + " " + Twine(cast<IntegerAttr>(role.getValue()).getInt()))
+            .str();
+    if (line.size() + separator.size() + next.size() > kWidth) {
+      printer << line << ',';
+      printer.printNewline();
+      line = "  ";
+      separator = "";
+    }
+    line += (separator + next).str();
+    separator = ", ";
+  }
+  printer << line;
+}
+
+void printTraffic(OpAsmPrinter &printer, StepOp step, SmallVectorImpl<StringRef> &elided) {
+  SmallVector<std::pair<StringRef, DictionaryAttr>> rows;
+  for (const TrafficRow &row : kTrafficRows)
+    if (Attribute attr = step->getDiscardableAttr(row.attr); isTraffic(attr)) {
+      rows.emplace_back(row.word, cast<DictionaryAttr>(attr));
+      elided.push_back(row.attr);
+    }
+  if (rows.empty())
+    return;
+  printer << " traffic {";
+  printer.increaseIndent();
+  for (auto [run, directions] : rows)
+    for (NamedAttribute direction : directions)
+      printTrafficRow(printer, run, direction);
+  printer.decreaseIndent();
+  printer.printNewline();
+  printer << '}';
+}
+
+/// weights 12, momentum 24. If the list is empty, `next` becomes the first word after it, if
+/// there is one.
+static ParseResult parseBytes(OpAsmParser &parser, DictionaryAttr &result, StringRef &next) {
+  NamedAttrList labels;
+  StringRef label;
+  SMLoc loc = parser.getCurrentLocation();
+  bool more = succeeded(parser.parseOptionalKeyword(&label));
+  if (more && findRow(label) != std::end(kTrafficRows)) {
+    next = label;
+    more = false;
+  }
+  while (more) {
+    int64_t bytes;
+    if (parser.parseInteger(bytes))
+      return failure();
+    if (labels.set(label, parser.getBuilder().getI64IntegerAttr(bytes)))
+      return parser.emitError(loc, "counts ") << label << " twice";
+    more = succeeded(parser.parseOptionalComma());
+    loc = parser.getCurrentLocation();
+    if (more && parser.parseKeyword(&label))
+      return failure();
+  }
+  result = labels.getDictionary(parser.getContext());
+  return success();
+}
+
+ParseResult parseTraffic(OpAsmParser &parser, NamedAttrList &attributes) {
+  if (failed(parser.parseOptionalKeyword("traffic")))
+    return success();
+  NamedAttrList rows[std::size(kTrafficRows)];
+  if (parser.parseLBrace())
+    return failure();
+  StringRef next;
+  while (!next.empty() || failed(parser.parseOptionalRBrace())) {
+    StringRef run = std::exchange(next, {}), direction;
+    SMLoc loc = parser.getCurrentLocation();
+    if (run.empty() && parser.parseKeyword(&run))
+      return failure();
+    const TrafficRow *row = findRow(run);
+    if (row == std::end(kTrafficRows))
+      return parser.emitError(loc, "expected first, second or each but found ") << run;
+    loc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&direction))
+      return failure();
+    if (!llvm::is_contained(kDirections, direction))
+      return parser.emitError(loc, "expected read, written, to_device or to_host but found ")
+             << direction;
+    DictionaryAttr labels;
+    if (parseBytes(parser, labels, next))
+      return failure();
+    if (rows[row - kTrafficRows].set(direction, labels))
+      return parser.emitError(loc, "counts ") << run << ' ' << direction << " twice";
+  }
+  for (auto [row, directions] : llvm::zip_equal(kTrafficRows, rows))
+    if (!directions.empty())
+      attributes.set(row.attr, directions.getDictionary(parser.getContext()));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// boa.step
+//===----------------------------------------------------------------------===//
+
+void StepOp::build(OpBuilder &builder, OperationState &state, EntryPoint entry) {
+  state.addAttribute(getSymNameAttrName(state.name),
+                     builder.getStringAttr(stringifyEntryPoint(entry)));
+  Block &block = state.addRegion()->emplaceBlock();
+  block.addArguments({builder.getIndexType(), builder.getIndexType()},
+                     {state.location, state.location});
+}
+
+// boa.step @step(%step, %pending) [traffic { ... }] { ... }
+ParseResult StepOp::parse(OpAsmParser &parser, OperationState &result) {
+  StringAttr name;
+  SmallVector<OpAsmParser::Argument> args;
+  if (parser.parseSymbolName(name, getSymNameAttrName(result.name), result.attributes) ||
+      parser.parseArgumentList(args, OpAsmParser::Delimiter::Paren) ||
+      parseTraffic(parser, result.attributes) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  if (args.size() != 2)
+    return parser.emitError(parser.getNameLoc(), "expected two arguments: step, pending");
+  for (auto &arg : args)
+    arg.type = parser.getBuilder().getIndexType();
+  return parser.parseRegion(*result.addRegion(), args);
+}
+
+void StepOp::print(OpAsmPrinter &printer) {
+  printer << ' ';
+  printer.printSymbolName(getSymName());
+  printer << '(' << getStep() << ", " << getPending() << ')';
+  SmallVector<StringRef> elided = {getSymNameAttrName()};
+  printTraffic(printer, *this, elided);
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), elided);
+  printer << ' ';
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+bool isIndexOp(Operation *op) {
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return constant.getType().isIntOrIndex();
+  if (auto both = dyn_cast<arith::AndIOp>(op))
+    return both.getType().isInteger(1);
+  return isa<ShiftOp, AtFirstOp, AtLastOp>(op);
+}
+static bool isStepOp(Operation *op) {
+  return isa<LoopOp, ReadOp, WriteOp, AccumulateOp, CallOp, OptimizerUpdateOp, GradientNormOp,
+             FinishNormOp, PrefetchOp, CreateOp, CopyOp, OffloadOp, ReleaseOp, LaunchOp, UpdateOp,
+             NormOp>(op);
+}
+
+/// The numbers of steps grow without end: they say which update it is, whether one
+/// is pending and in what direction a loop runs, but index nothing.
+static LogicalResult verifyStepNumbers(StepOp step) {
+  for (Value number : {step.getStep(), step.getPending()})
+    for (OpOperand &use : number.getUses()) {
+      Operation *op = use.getOwner();
+      auto loop = dyn_cast<LoopOp>(op);
+      if (isa<FinishNormOp>(op) || (loop && loop.getParity() == number) ||
+          (loop && loop.getGuard() == number))
+        continue;
+      if (auto update = dyn_cast<UpdateOp>(op); update && update.getChunk() != number)
+        continue;
+      if (auto update = dyn_cast<OptimizerUpdateOp>(op); update && update.getLayer() != number)
+        continue;
+      return op->emitOpError("uses the number of a step as an index");
+    }
+  return success();
+}
+
+LogicalResult StepOp::verify() {
+  if (symbolizeEntryPoint(getSymName()))
+    return success();
+  return emitOpError("expected @step, @drain, @evaluate, @predict, @prefill or @generate but "
+                     "found @")
+         << getSymName();
+}
+
+// Passes enumerate the program: they must know every op, and be able to compute
+// every index.
+LogicalResult StepOp::verifyRegions() {
+  WalkResult walked = getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto loop = dyn_cast<LoopOp>(op);
+        loop && loop.getGuard() && loop.getGuard() != getPending()) {
+      op->emitOpError("expected the pending step of the boa.step as its guard");
+      return WalkResult::interrupt();
+    }
+    if (isIndexOp(op) || isStepOp(op))
+      return WalkResult::advance();
+    if (llvm::any_of(op->getResultTypes(), [](Type type) { return type.isIntOrIndex(); }))
+      op->emitOpError("computes an index or a condition in a boa.step: expected boa.shift, "
+                      "boa.at_first, boa.at_last, arith.andi or a constant");
+    else
+      op->emitOpError("is unknown in a boa.step: expected boa.loop, or an op of the step or of the "
+                      "storage phase");
+    return WalkResult::interrupt();
+  });
+  return failure(walked.wasInterrupted() || failed(verifyStepNumbers(*this)));
+}
+
+StepOp findEntryPoint(ModuleOp module, EntryPoint entry) {
+  return module.lookupSymbol<StepOp>(stringifyEntryPoint(entry));
+}
+
+void StepOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  static constexpr StringRef names[] = {"step", "pending"};
+  if (!region.empty())
+    for (auto [arg, name] : llvm::zip(region.getArguments(), names))
+      setName(arg, name);
+}
+
+} // namespace boa
+
+#define GET_OP_CLASSES
+#include "dialect/StepOp.cpp.inc"
