@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Deletes one safeguard of the runtime, or barrier of a GPU's kernels, at a time and sees whether the tests notice.
+"""Deletes one safeguard, or mechanism of the schedule, at a time and sees whether the tests notice.
 
-Reads mutations.toml. Each mutation changes one place in a copy of a file. The copy is
-compiled as the file is, and linked in its place into the check. The check runs for at most
+Reads mutations.toml and mechanisms.toml. Each mutation changes one place in a copy of a file. The
+copy is compiled as the file is, and linked in its place into the check. The check runs for at most
 a minute over a fixed range of seeds, and must fail. Nothing in the tree is touched.
 Writes RESULTS.md, of which --only writes some rows anew. A row is stale if its function is
 gone, or what it names in there. Stale rows are listed and not run. They are no failure.
 
-  test/mutations/run.py [--build DIR] [--only WORD] [--new] [--jobs N] [--seconds N] [--results FILE] [--dry]
+  test/mutations/run.py [--build DIR] [--mechanisms] [--only WORD] [--new] [--jobs N] [--seconds N]
+                        [--results FILE] [--dry]
 """
 import argparse
 import concurrent.futures
@@ -44,17 +45,39 @@ CHECKS = {
 }
 # Of a GPU, emulated.
 ENVIRONMENT = {"kernels": {"BOA_TEST_TARGET": "cuda"}}
+TABLES = ["mutations.toml", "mechanisms.toml"]
+LIT = pathlib.Path("/usr/lib/llvm-22/bin/lit")
 
 
-def read_mutations():
-    """The rows of the table, each with its file, function, description and check."""
+def read_mutations(tables=TABLES):
+    """The rows of the tables, each with its file, function, description and check."""
     rows = []
-    for file, functions in tomllib.loads((HERE / "mutations.toml").read_text()).items():
-        check = functions.pop("check", "campaign")
-        for function, mutations in functions.items():
-            rows += [{"file": file, "function": function, "what": what, "check": check, **row}
-                     for what, row in mutations.items()]
+    for table in tables:
+        for file, functions in tomllib.loads((HERE / table).read_text()).items():
+            check = functions.pop("check", "campaign")
+            for function, mutations in functions.items():
+                rows += [{"file": file, "function": function, "what": what, "check": check, **row}
+                         for what, row in mutations.items()]
     return rows
+
+
+def is_lit(check):
+    """Whether the check is a FileCheck test, by its file under test/. Others are a word of CHECKS, or a
+    googletest binary and the tests of it to run: 'runtime_io_test *Deadline*'."""
+    return check.endswith((".mlir", ".test"))
+
+
+def target_of(check):
+    """The binary that the mutated file is linked into."""
+    if is_lit(check):
+        return "boa-opt" if check.startswith("passes/") else "boa"
+    return CHECKS[check][0] if check in CHECKS else check.split()[0]
+
+
+def arguments_of(check):
+    if check in CHECKS:
+        return CHECKS[check][1:]
+    return ["--gtest_fail_fast", f"--gtest_filter={check.split()[1]}"]
 
 
 def run(command, **options):
@@ -85,18 +108,38 @@ def make(build, mutation, check, scratch):
     if done.returncode != 0:
         return None, done.stderr
     # Before the libraries, so that the file's own object is not taken from there.
-    command = link_command(build, CHECKS[check][0])
+    command = link_command(build, target_of(check))
     output = command.index("-o")
-    binary = scratch / CHECKS[check][0]
+    binary = scratch / target_of(check)
     command[output + 1] = str(binary)
     command.insert(output, str(made))
     done = run(command, cwd=build)
     return (binary, "") if done.returncode == 0 else (None, done.stdout + done.stderr)
 
 
-def run_check(binary, check, seconds):
+def run_check(build, binary, check, seconds):
     """Whether the check failed, after how long, and the first line that says why."""
-    command = [binary, *CHECKS[check][1:]]
+    with tempfile.TemporaryDirectory() as scratch:
+        return run_in(build, pathlib.Path(scratch), binary, check, seconds)
+
+
+def lit_command(build, scratch, binary, check):
+    """lit on one test, with this tool and the build's others."""
+    tools = scratch / "bin"
+    tools.mkdir()
+    for tool in ("boa-opt", "boa", "boa-trainer"):
+        tool = binary if tool == binary.name else build / "bin" / tool
+        if tool.exists():
+            (tools / tool.name).symlink_to(tool)
+    (scratch / "lit.site.cfg.py").write_text(
+        f"config.boa_bin = {str(tools)!r}\nconfig.test_exec_root = {str(scratch / 'lit')!r}\n"
+        f"lit_config.load_config(config, {str(ROOT / 'test' / 'lit.cfg.py')!r})\n")
+    return [LIT, "-v", scratch / check]
+
+
+def run_in(build, scratch, binary, check, seconds):
+    command = [binary, *arguments_of(check)] if not is_lit(check) else \
+        lit_command(build, scratch, binary, check)
     if check == "campaign":
         command += ["--seconds", str(seconds)]
     begin = time.monotonic()
@@ -106,7 +149,8 @@ def run_check(binary, check, seconds):
     except subprocess.TimeoutExpired:
         output, failed = "hangs", True
     # Googletest prints a failure before the fake says at exit what is left.
-    lines = [line for reason in (r"seed |flip |hangs|\[  FAILED  \]", "fake CUDA: left")
+    lines = [line for reason in (r"seed |flip |hangs|\[  FAILED  \]", "fake CUDA: left",
+                                 r".*: error: |# \| .*: error: ")
              for line in output.split("\n") if re.match(reason, line)]
     why = lines[0] if lines else output.strip().split("\n")[-1]
     return failed, time.monotonic() - begin, why.replace(f"{ROOT}/", "")
@@ -118,7 +162,7 @@ def try_one(build, mutation, seconds):
         binary, errors = make(build, mutation, check, pathlib.Path(scratch))
         if not binary:
             return {**mutation, "errors": errors}
-        failed, took, why = run_check(binary, check, seconds)
+        failed, took, why = run_check(build, binary, check, seconds)
     return {**mutation, "failed": failed, "seconds": took, "why": why}
 
 
@@ -149,7 +193,7 @@ def write_results(rows, seconds, mutations, to):
     caught = sum(" | **NOT** | " not in line for line in table)
     lines = ["# Mutations",
              "",
-             "Each row deletes one safeguard; the check that is named must fail then. Written by",
+             "Each row deletes one safeguard or mechanism; the check that is named must fail then. Written by",
              f"`test/mutations/run.py`, with at most {seconds} seconds for each.",
              "",
              f"{caught} of {len(table)} are caught.",
@@ -165,6 +209,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
+    parser.add_argument("--mechanisms", action="store_true", help="those of mechanisms.toml")
     parser.add_argument("--only", default="", help="those whose description or file has this")
     parser.add_argument("--new", action="store_true", help="those that have no result yet")
     parser.add_argument("--jobs", type=int, default=2)
@@ -173,7 +218,8 @@ def main():
     parser.add_argument("--dry", action="store_true", help="only list stale rows")
     options = parser.parse_args()
     mutations = read_mutations()
-    chosen = [m for m in mutations if options.only in m["what"] or options.only in m["file"]]
+    chosen = read_mutations(["mechanisms.toml"]) if options.mechanisms else mutations
+    chosen = [m for m in chosen if options.only in m["what"] or options.only in m["file"]]
     if options.new:
         known = read_results()
         chosen = [m for m in chosen if cell(m["what"]) not in known]
@@ -189,12 +235,12 @@ def main():
         return 0
 
     build = options.build.resolve()
-    checks = {check: CHECKS[check] for check in sorted({mutation["check"] for mutation in chosen})}
-    targets = sorted({command[0] for command in checks.values()})
+    checks = sorted({mutation["check"] for mutation in chosen})
+    targets = sorted({target_of(check) for check in checks})
     subprocess.run(["cmake", "--build", build, f"-j{options.jobs}", "--target", *targets],
                    check=True, stdout=subprocess.DEVNULL)
-    for check, command in checks.items():
-        failed, _, why = run_check(build / "bin" / command[0], check, 15)
+    for check in checks:
+        failed, _, why = run_check(build, build / "bin" / target_of(check), check, 15)
         if failed:
             print(f"{check} fails without any mutation: {why}")
             return 2
