@@ -16,7 +16,7 @@ namespace boa::frontend {
 namespace {
 
 /// How a stage uses a parameter that is no weight there, in the words of a spec.
-const char *wordOf(OperationKind kind) {
+const char *describeUse(OperationKind kind) {
   switch (kind) {
   case OperationKind::Linear:
     return "as the bias of linear";
@@ -112,7 +112,7 @@ private:
             if (operation.kind != OperationKind::Linear || i != 1) {
               context.diagnostics
                   .error(pattern.location, "expected targets to be weights of linear, but '" +
-                                               name + "' is used " + wordOf(operation.kind))
+                                               name + "' is used " + describeUse(operation.kind))
                   .note(here, "it is used here");
               return false;
             }

@@ -15,7 +15,7 @@
 #include "frontend/BodyChecker.h"
 
 #include "frontend/Builtins.h"
-#include "frontend/Habits.h"
+#include "frontend/ForeignSpellings.h"
 
 #include <algorithm>
 
@@ -43,7 +43,7 @@ public:
     checkStatements();
     if (context.diagnostics.count() == before)
       checkUsed();
-    dropForeign();
+    dropUnusedParams();
   }
 
 private:
@@ -104,7 +104,7 @@ private:
 
   /// Where a name that is not bound yet is bound; not looked for where nothing is
   /// said any more.
-  const Name *findLater(const std::string &text) const {
+  const Name *findLaterBinding(const std::string &text) const {
     if (!context.diagnostics.full())
       for (const Statement &statement : syntax.body)
         for (const Name &name : statement.names)
@@ -118,7 +118,7 @@ private:
     if (found == bindings.end()) {
       if (namesAreMissing)
         return Operand{Operand::Kind::Error};
-      if (const Name *later = findLater(expr.name)) {
+      if (const Name *later = findLaterBinding(expr.name)) {
         context.diagnostics
             .error(expr.location,
                    "'" + expr.name + "' is defined later: a value can use those before it")
@@ -159,11 +159,11 @@ private:
       return error(expr.location, "stage '" + expr.name + "' has no parameter '" + expr.member +
                                       "'" + didYouMean(expr.member, params));
     }
-    std::string habit = findHabit(HabitKind::Function, expr.member);
-    if (habit.empty())
-      habit = findHabit(HabitKind::Word, expr.name);
-    if (!habit.empty())
-      return error(expr.location, "there is no '" + printExpr(expr) + "': " + habit);
+    std::string hint = findSpelling(SpellingKind::Function, expr.member);
+    if (hint.empty())
+      hint = findSpelling(SpellingKind::Word, expr.name);
+    if (!hint.empty())
+      return error(expr.location, "there is no '" + printExpr(expr) + "': " + hint);
     return error(expr.location,
                  "no stage is named '" + expr.name + "'" + didYouMean(expr.name, names));
   }
@@ -274,7 +274,7 @@ private:
 
   /// Own parameters that only other stages use are no arguments of this one:
   /// they would get no gradient here.
-  void dropForeign() {
+  void dropUnusedParams() {
     std::vector<bool> read(stage.values.size(), false);
     for (const Operation &operation : stage.operations)
       for (uint32_t operand : operation.operands)

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/BuiltinChecker.h"
 
+#include "frontend/ForeignSpellings.h"
 #include "frontend/Frontend.h"
-#include "frontend/Habits.h"
 #include "frontend/Settings.h"
 
 namespace boa::frontend {
@@ -133,8 +133,8 @@ Operand checkBuiltin(const Expr &call, const BuiltinContext &context) {
     BuiltinChecker checker(call, builtin, context);
     return checker.match() ? (checker.*builtin.check)() : Operand();
   }
-  // A habit's spelling may be near to a builtin that computes something else: relu, gelu.
-  std::string instead = findHabit(HabitKind::Function, call.name);
+  // A foreign spelling may be near to a builtin that computes something else: relu, gelu.
+  std::string instead = findSpelling(SpellingKind::Function, call.name);
   std::string near = didYouMean(call.name, names);
   if (!instead.empty())
     context.diagnostics.error(call.location, "there is no '" + call.name + "': " + instead);

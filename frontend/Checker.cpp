@@ -27,8 +27,8 @@ using Definitions = std::map<std::string_view, const Name *>;
 
 /// Reports the use of constants that are not known yet, but are defined: in the
 /// value of `self`, by that name itself or behind it.
-static bool usesLater(const Expr &expr, const Name &self, const Definitions &definitions,
-                      const Constants &constants, Diagnostics &diagnostics) {
+static bool reportEarlyUse(const Expr &expr, const Name &self, const Definitions &definitions,
+                           const Constants &constants, Diagnostics &diagnostics) {
   bool found = false;
   auto defined = definitions.end();
   if (expr.kind == Expr::Kind::Name && !constants.count(expr.name))
@@ -45,9 +45,9 @@ static bool usesLater(const Expr &expr, const Name &self, const Definitions &def
           .note(defined->second->location, "defined here");
   }
   for (const ExprPtr &operand : expr.operands)
-    found |= usesLater(*operand, self, definitions, constants, diagnostics);
+    found |= reportEarlyUse(*operand, self, definitions, constants, diagnostics);
   for (const Argument &argument : expr.arguments)
-    found |= usesLater(*argument.value, self, definitions, constants, diagnostics);
+    found |= reportEarlyUse(*argument.value, self, definitions, constants, diagnostics);
   return found;
 }
 
@@ -65,7 +65,7 @@ Constants checkConstants(const ModelSyntax &model, CheckContext context) {
       continue;
     }
     std::optional<Number> value;
-    if (!usesLater(*constant.value, name, definitions, constants, context.diagnostics))
+    if (!reportEarlyUse(*constant.value, name, definitions, constants, context.diagnostics))
       value = evaluate(*constant.value, constants, context.diagnostics);
     if (value && value->isInteger && value->integer < 1) {
       context.diagnostics.error(constant.value->location, "expected constant '" + name.text +
@@ -145,11 +145,11 @@ static void addFiles(const std::vector<Item> &items, std::set<int32_t> &files) {
 
 /// Whether some items are in none of these files: then only those are left.
 template <typename Item>
-static bool leaveAlone(std::vector<Item> &items, const std::set<int32_t> &others) {
-  auto isAlone = [&](const Item &item) { return !others.count(item.location.file); };
-  if (std::none_of(items.begin(), items.end(), isAlone))
+static bool keepStandalone(std::vector<Item> &items, const std::set<int32_t> &others) {
+  auto isStandalone = [&](const Item &item) { return !others.count(item.location.file); };
+  if (std::none_of(items.begin(), items.end(), isStandalone))
     return false;
-  items.erase(std::remove_if(items.begin(), items.end(), std::not_fn(isAlone)), items.end());
+  items.erase(std::remove_if(items.begin(), items.end(), std::not_fn(isStandalone)), items.end());
   return true;
 }
 
@@ -158,7 +158,7 @@ void chooseMachine(Program &program) {
   addFiles(program.models, others);
   addFiles(program.trains, others);
   addFiles(program.plans, others);
-  leaveAlone(program.machines, others);
+  keepStandalone(program.machines, others);
 }
 
 void choosePlan(Program &program) {
@@ -166,7 +166,7 @@ void choosePlan(Program &program) {
   addFiles(program.models, others);
   addFiles(program.trains, others);
   addFiles(program.machines, others);
-  if (!leaveAlone(program.plans, others))
+  if (!keepStandalone(program.plans, others))
     return;
   auto isOfPlan = [](const Field &field) { return !movedTo("train", field.key.text).empty(); };
   for (TrainSyntax &train : program.trains)
@@ -176,8 +176,8 @@ void choosePlan(Program &program) {
 
 /// The only item of its kind, or null, with an error, where there are several.
 template <typename Item>
-static const Item *single(const std::vector<Item> &items, const char *what,
-                          Diagnostics &diagnostics) {
+static const Item *getOnly(const std::vector<Item> &items, const char *what,
+                           Diagnostics &diagnostics) {
   for (size_t i = 1; i < items.size(); ++i)
     diagnostics.error(items[i].location, std::string("expected one ") + what + " but found another")
         .note(items[0].location, "the first is here");
@@ -215,10 +215,10 @@ std::optional<Spec> check(const Program &program, const Sources &sources,
                           Diagnostics &diagnostics) {
   CheckContext context{sources, diagnostics};
   size_t before = diagnostics.count();
-  const ModelSyntax *model = single(program.models, "model", diagnostics);
-  const TrainSyntax *train = single(program.trains, "train block", diagnostics);
-  single(program.plans, "plan", diagnostics);
-  const MachineSyntax *machine = single(program.machines, "machine", diagnostics);
+  const ModelSyntax *model = getOnly(program.models, "model", diagnostics);
+  const TrainSyntax *train = getOnly(program.trains, "train block", diagnostics);
+  getOnly(program.plans, "plan", diagnostics);
+  const MachineSyntax *machine = getOnly(program.machines, "machine", diagnostics);
   if (program.models.empty())
     diagnostics.error({}, "expected a model, 'model NAME(...) { ... }', but found none");
   if (program.trains.empty())

@@ -8,8 +8,8 @@
 #define BOA_FRONTEND_CHECKER_H
 
 #include "frontend/AST.h"
+#include "frontend/ExprEvaluator.h"
 #include "frontend/Spec.h"
-#include "frontend/Units.h"
 
 #include <optional>
 

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/ExprParser.h"
 
-#include "frontend/Habits.h"
+#include "frontend/ForeignSpellings.h"
 
 #include <utility>
 
@@ -164,9 +164,9 @@ void ExprParser::failAtMethod(const Expr &expr) {
     last = token().text;
     whole = join(whole, take().location);
   }
-  std::string hint = findHabit(HabitKind::Function, last);
+  std::string hint = findSpelling(SpellingKind::Function, last);
   if (hint.empty())
-    hint = findHabit(HabitKind::Word, expr.name);
+    hint = findSpelling(SpellingKind::Word, expr.name);
   if (hint.empty())
     hint = "a function stands by itself, and STAGE.NAME is another stage's parameter";
   diagnostics.error(whole, "there is no '" + std::string(sources.text(whole)) + "': " + hint);

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/Lexer.h"
 
-#include "frontend/Habits.h"
+#include "frontend/ForeignSpellings.h"
 #include "runtime/support/printable.h"
 
 #include <charconv>
@@ -52,7 +52,7 @@ private:
       bool slashes = text[at] == '/' && peek(1) == '/';
       if (slashes)
         diagnostics.error({file, uint32_t(at), uint32_t(at + 2)},
-                          "unexpected '//'" + habitHint(HabitKind::Sign, "//", ": "));
+                          "unexpected '//'" + spellingHint(SpellingKind::Sign, "//", ": "));
       if (slashes || text[at] == '#') {
         // The lexer skips the text after the slashes, too: one mistake is one error.
         while (at < text.size() && text[at] != '\n')
@@ -144,11 +144,11 @@ private:
   /// Bytes that begin no token.
   void lexStray() {
     size_t begin = at;
-    std::string habit = findHabit(HabitKind::Sign, text.substr(at, 1));
-    if (!habit.empty()) {
+    std::string hint = findSpelling(SpellingKind::Sign, text.substr(at, 1));
+    if (!hint.empty()) {
       ++at;
       diagnostics.error(location(begin),
-                        "unexpected '" + std::string(text.substr(begin, 1)) + "': " + habit);
+                        "unexpected '" + std::string(text.substr(begin, 1)) + "': " + hint);
       // A product, where something follows; decorators begin a line.
       size_t next = std::min(text.find_first_not_of(" \t", at), text.size());
       char c = peek(next - at);

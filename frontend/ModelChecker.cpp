@@ -103,7 +103,7 @@ private:
   }
 
   /// How messages show a dimension; what is long is shown by its value.
-  static std::string dimText(const Expr &dim, int64_t value) {
+  static std::string printDim(const Expr &dim, int64_t value) {
     constexpr size_t kMaxText = 64;
     std::string text = printExpr(dim);
     return text.size() > kMaxText ? std::to_string(value) : text;
@@ -148,7 +148,7 @@ private:
     for (const ExprPtr &dim : dims) {
       auto value = checkDim(*dim);
       valid &= value.has_value();
-      shape.dims.push_back({value.value_or(1), dimText(*dim, value.value_or(1))});
+      shape.dims.push_back({value.value_or(1), printDim(*dim, value.value_or(1))});
       auto product = multiplyChecked(elements, value.value_or(1));
       elements = std::min(product.value_or(INT64_MAX), kMaxElements + 1);
     }
@@ -279,7 +279,7 @@ private:
   }
 
   /// Whether an argument is what stage `from` returns.
-  bool checkTaken(size_t stage, size_t argument, size_t from) {
+  bool checkPassedShape(size_t stage, size_t argument, size_t from) {
     const Shape &given = signatures[from].result, &taken = signatures[stage].arguments[argument];
     const bool same = taken.kind == Shape::Kind::Tensor && taken.sameValues(given);
     if (!same)
@@ -292,7 +292,7 @@ private:
   }
 
   /// The arguments of a stage after its first `plain`: results of earlier stages.
-  void checkSides(size_t index, size_t plain) {
+  void checkSideInputs(size_t index, size_t plain) {
     const StageSyntax &stage = model.stages[index];
     std::vector<std::string> earlier;
     for (size_t i = 0; i < index; ++i)
@@ -323,7 +323,7 @@ private:
                   "this one has it");
       } else {
         sides.push_back(number);
-        checkTaken(index, i, number);
+        checkPassedShape(index, i, number);
       }
     }
   }
@@ -371,10 +371,10 @@ private:
       if (first)
         checkTokens(i, 0, "the tokens");
       else
-        taken = checkTaken(i, 0, i - 1);
+        taken = checkPassedShape(i, 0, i - 1);
       if (last)
         checkTokens(i, 1, "the targets");
-      checkSides(i, plain);
+      checkSideInputs(i, plain);
       auto wanted = last ? Shape::Kind::Loss : Shape::Kind::Tensor;
       if (signature.result.kind != wanted)
         error(syntax.result.location,

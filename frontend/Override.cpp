@@ -34,7 +34,8 @@ public:
     const std::string &text = sources.get(file).text;
     size_t equals = text.find('=');
     if (equals == std::string::npos) {
-      error(whole(0, text.size()), "expected PATH=VALUE, such as train.steps=50, but found no '='");
+      error(locate(0, text.size()),
+            "expected PATH=VALUE, such as train.steps=50, but found no '='");
       return;
     }
     if (!splitPath(text.substr(0, equals)))
@@ -58,7 +59,7 @@ public:
   }
 
 private:
-  Location whole(size_t begin, size_t end) const { return {file, uint32_t(begin), uint32_t(end)}; }
+  Location locate(size_t begin, size_t end) const { return {file, uint32_t(begin), uint32_t(end)}; }
   void error(Location location, std::string message) {
     diagnostics.error(location, std::move(message));
   }
@@ -80,10 +81,10 @@ private:
       // What is no name could not be printed and parsed again.
       std::string name = text.substr(begin, end - begin);
       if (!isPlainName(name) || (!path.empty() && isReserved(name))) {
-        error(whole(begin == end ? at : begin, end), "expected a name in the path of the option");
+        error(locate(begin == end ? at : begin, end), "expected a name in the path of the option");
         return false;
       }
-      path.push_back({name, whole(begin, end)});
+      path.push_back({name, locate(begin, end)});
       at = dot + 1;
     }
     if (path.size() >= 2 && path.size() <= 4) {
@@ -92,7 +93,7 @@ private:
       return true;
     }
     std::string hint = path.size() < 2 ? didYouMeanSetting(path[0].text) : "";
-    error(whole(0, text.size()),
+    error(locate(0, text.size()),
           "expected a path of two to four names, such as train.steps" + hint);
     return false;
   }
@@ -133,7 +134,7 @@ private:
       return parseValue(sources, file, begin, diagnostics);
     auto string = std::make_unique<Expr>();
     string->kind = Expr::Kind::String;
-    string->location = whole(first, end);
+    string->location = locate(first, end);
     string->name = text.substr(first, end - first);
     return string;
   }
@@ -203,7 +204,7 @@ private:
   /// One role; place = ssd becomes a block in which all others keep that tier.
   void setPlace(std::vector<Field> &fields) {
     if (path.size() != 3)
-      return noPart(3);
+      return refusePart(3);
     Field *place = nullptr;
     for (Field &field : fields)
       if (field.key.text == "place")
@@ -239,7 +240,7 @@ private:
   }
 
   /// That what the first `names` names of the path mean has no part of the next.
-  void noPart(size_t names) {
+  void refusePart(size_t names) {
     error(path[names].location,
           "'" + path[names - 1].text + "' has no part '" + path[names].text + "'");
   }
@@ -266,7 +267,7 @@ private:
     Expr *part = &setting;
     for (size_t i = 2; i < path.size(); ++i) {
       if (part->kind != Expr::Kind::Call && part->kind != Expr::Kind::Name)
-        return noPart(i);
+        return refusePart(i);
       calls.push_back(part);
       if (i + 1 == path.size())
         break;

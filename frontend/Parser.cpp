@@ -30,7 +30,7 @@
 #include "frontend/Parser.h"
 
 #include "frontend/ExprParser.h"
-#include "frontend/Habits.h"
+#include "frontend/ForeignSpellings.h"
 #include "frontend/Lexer.h"
 
 namespace boa::frontend {
@@ -62,8 +62,8 @@ private:
   std::string suggest(const std::vector<std::string> &words) const {
     if (!is(TokenKind::Name))
       return "";
-    std::string habit = habitHint(HabitKind::Word, token().text);
-    return habit.empty() ? didYouMean(token().text, words) : habit;
+    std::string hint = spellingHint(SpellingKind::Word, token().text);
+    return hint.empty() ? didYouMean(token().text, words) : hint;
   }
   bool atItem() const {
     return token().firstOfLine &&

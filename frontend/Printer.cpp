@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/Printer.h"
 
-#include "frontend/Units.h"
+#include "frontend/ExprEvaluator.h"
 
 #include <charconv>
 

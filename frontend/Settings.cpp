@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/Settings.h"
 
-#include "frontend/Habits.h"
+#include "frontend/ForeignSpellings.h"
 #include "frontend/Printer.h"
 
 #include <algorithm>
@@ -20,11 +20,11 @@ std::string listWords(const std::vector<std::string> &words, const char *last) {
   return text;
 }
 
-/// A habit's spelling, which is surer than what looks alike, or that.
-static std::string suggest(HabitKind kind, const std::string &name,
+/// A foreign spelling, which is surer than what looks alike, or that.
+static std::string suggest(SpellingKind kind, const std::string &name,
                            const std::vector<std::string> &candidates) {
-  std::string habit = habitHint(kind, name);
-  return habit.empty() ? didYouMean(name, candidates) : habit;
+  std::string hint = spellingHint(kind, name);
+  return hint.empty() ? didYouMean(name, candidates) : hint;
 }
 
 static std::vector<std::string> namesOf(const std::vector<const Setting *> &rows) {
@@ -35,7 +35,7 @@ static std::vector<std::string> namesOf(const std::vector<const Setting *> &rows
 }
 
 /// The way to write that there is none, where 0 was written.
-static std::string insteadOfZero(const Setting &setting) {
+static std::string hintForZero(const Setting &setting) {
   return *setting.none
              ? "; leave " + std::string(setting.name()) + " out, or write none, for " + setting.none
              : "";
@@ -69,7 +69,7 @@ SettingReader::SettingReader(const std::vector<Field> &fields, const std::string
       continue;
     }
     if (row == names.end()) {
-      std::string near = suggest(HabitKind::Setting, key.text, names);
+      std::string near = suggest(SpellingKind::Setting, key.text, names);
       error(key.location, what + " has no setting '" + key.text + "'" +
                               (near.empty() ? didYouMeanSetting(of + "." + key.text) : near));
       complete = false;
@@ -121,7 +121,7 @@ void SettingReader::addArguments(const Expr &call) {
     if (row == names.end()) {
       std::string expected = names.empty() ? "no arguments" : listWords(names);
       error(location, "expected " + expected + " in " + call.name + "(...) but found '" + name +
-                          "'" + suggest(HabitKind::Setting, name, names));
+                          "'" + suggest(SpellingKind::Setting, name, names));
       continue;
     }
     if (find(name)) {
@@ -187,14 +187,14 @@ void SettingReader::readMember(const Setting &row, const Expr &expr, int64_t &va
   if (row.kind == SettingKind::Count) {
     const int64_t most = row.most > kMostSteps ? INT64_MAX : int64_t(row.most);
     number = evaluateCount(expr, row.units, constants, int64_t(row.least), most, name,
-                           context.diagnostics, insteadOfZero(row));
+                           context.diagnostics, hintForZero(row));
   } else {
     const Quantity quantity = row.kind == SettingKind::Speed        ? Quantity::Speed
                               : row.kind == SettingKind::Operations ? Quantity::Compute
                               : row.kind == SettingKind::Time       ? Quantity::Latency
                               : row.kind == SettingKind::Power      ? Quantity::Power
                                                                     : Quantity::Bytes;
-    number = evaluateQuantity(expr, quantity, name, context.diagnostics, insteadOfZero(row), word);
+    number = evaluateQuantity(expr, quantity, name, context.diagnostics, hintForZero(row), word);
   }
   value = number.value_or(value);
 }
@@ -234,7 +234,7 @@ bool readReal(const Setting &row, const Expr &expr, const Constants &constants,
                                 (row.excludesLeast ? " above " + print(row.least) + " and at most "
                                                    : " between " + print(row.least) + " and ") +
                                 print(row.most) + " but found " + printExpr(expr) +
-                                (number->real <= row.least ? insteadOfZero(row) : ""));
+                                (number->real <= row.least ? hintForZero(row) : ""));
   return false;
 }
 
@@ -312,7 +312,7 @@ static int findWordOf(const Setting &setting, const std::vector<std::string> &wo
   }
   std::string hint;
   if (named || expr.kind == Expr::Kind::String)
-    hint = suggest(HabitKind::Value, expr.name, words);
+    hint = suggest(SpellingKind::Value, expr.name, words);
   // "bf16" for bf16.
   if (expr.kind == Expr::Kind::String && hint.empty() &&
       std::find(words.begin(), words.end(), expr.name) != words.end())

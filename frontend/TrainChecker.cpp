@@ -125,7 +125,7 @@ private:
   }
 
   /// Why a masked objective cannot have this data; null if it can.
-  static const char *whyNotMasked(const std::string &data) {
+  static const char *findMaskingFault(const std::string &data) {
     std::string ignored;
     for (const DataSource &source : ParseSources(data, ignored)) {
       if (source.kind == SourceKind::chat)
@@ -165,7 +165,7 @@ private:
     for (auto [path, text] :
          {std::pair("train.data", &train.data), std::pair("train.validate", &train.validate)})
       if (const Expr *data = findGiven(given, path); data && train.objective == Objective::masked)
-        if (const char *why = whyNotMasked(*text))
+        if (const char *why = findMaskingFault(*text))
           error(*data, why);
     if (const Expr *validate = findGiven(given, "train.validate");
         validate && !train.data.empty() && !train.validate.empty() &&

@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "frontend/ForeignSpellings.h"
 #include "frontend/Frontend.h"
-#include "frontend/Habits.h"
 #include "tools/CommandLine.h"
 
 #include "absl/strings/ascii.h"
@@ -93,26 +93,26 @@ std::string builtinsText() {
                 "the right\n\nstage.param\n    a parameter of another stage\n";
 }
 
-std::string habitsText() {
+std::string pytorchText() {
   std::string text = "Spellings of PyTorch and its trainers, and Boa's.\n";
-  const std::pair<frontend::HabitKind, const char *> kinds[] = {
-      {frontend::HabitKind::Word, "in a model"},
-      {frontend::HabitKind::Sign, "signs"},
-      {frontend::HabitKind::Function, "functions, methods and modules"},
-      {frontend::HabitKind::Setting, "settings of a training"},
-      {frontend::HabitKind::Value, "their values"}};
+  const std::pair<frontend::SpellingKind, const char *> kinds[] = {
+      {frontend::SpellingKind::Word, "in a model"},
+      {frontend::SpellingKind::Sign, "signs"},
+      {frontend::SpellingKind::Function, "functions, methods and modules"},
+      {frontend::SpellingKind::Setting, "settings of a training"},
+      {frontend::SpellingKind::Value, "their values"}};
   for (auto [kind, title] : kinds) {
     absl::StrAppend(&text, "\n", title, ":\n");
     std::string spelling;
-    for (const frontend::Habit &habit : frontend::habits())
-      if (habit.kind == kind) {
+    for (const frontend::ForeignSpelling &foreign : frontend::foreignSpellings())
+      if (foreign.kind == kind) {
         // Names of one meaning share a line.
-        if (spelling == habit.spelling)
-          absl::StrAppend(&text, ", ", habit.written);
+        if (spelling == foreign.spelling)
+          absl::StrAppend(&text, ", ", foreign.written);
         else
           absl::StrAppend(&text, spelling.empty() ? "" : "\n      " + spelling + "\n", "  ",
-                          habit.written);
-        spelling = habit.spelling;
+                          foreign.written);
+        spelling = foreign.spelling;
       }
     absl::StrAppend(&text, "\n      ", spelling, "\n");
   }
@@ -174,7 +174,7 @@ std::string topicText(const std::string &topic) {
          : topic == "reference" ? referenceText()
          : topic == "builtins"  ? builtinsText()
          : topic == "commands"  ? commandsText()
-                                : habitsText();
+                                : pytorchText();
 }
 
 } // namespace boa

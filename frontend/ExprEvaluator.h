@@ -1,4 +1,4 @@
-//===- Units.h - Constant expressions and units -----------------*- C++ -*-===//
+//===- ExprEvaluator.h - Constant expressions and units ---------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,8 @@
 // of 1000; with /s they are bytes per second; s, min and h are times.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_FRONTEND_UNITS_H
-#define BOA_FRONTEND_UNITS_H
+#ifndef BOA_FRONTEND_EXPREVALUATOR_H
+#define BOA_FRONTEND_EXPREVALUATOR_H
 
 #include "frontend/AST.h"
 
@@ -92,4 +92,4 @@ std::optional<int64_t> multiplyChecked(int64_t a, int64_t b);
 
 } // namespace boa::frontend
 
-#endif // BOA_FRONTEND_UNITS_H
+#endif // BOA_FRONTEND_EXPREVALUATOR_H

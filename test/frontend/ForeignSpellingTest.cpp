@@ -1,10 +1,10 @@
-//===- HabitTest.cpp - Spellings of other frameworks ----------------------===//
+//===- ForeignSpellingTest.cpp - Spellings of other frameworks ------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "frontend/Habits.h"
+#include "frontend/ForeignSpellings.h"
 #include "test/frontend/Fixture.h"
 
 #include <set>
@@ -18,8 +18,8 @@ static std::string errorLine(const std::string &diagnostics) {
   return diagnostics.substr(0, diagnostics.find('\n'));
 }
 
-// Each habit is one error, at the word that the user wrote, with Boa's spelling.
-TEST(HabitTest, IsOneErrorWithTheSpelling) {
+// Each foreign spelling is one error, at the word that the user wrote, with Boa's spelling.
+TEST(ForeignSpellingTest, IsOneErrorWithTheSpelling) {
   const char *kReturn = "return x + attention(q, k, v, heads, causal)";
   const struct {
     const char *from, *to, *error;
@@ -90,7 +90,7 @@ TEST(HabitTest, IsOneErrorWithTheSpelling) {
 }
 
 // A negative number has the right unit and the wrong sign.
-TEST(HabitTest, ANegativeNumberBlamesTheSign) {
+TEST(ForeignSpellingTest, ANegativeNumberBlamesTheSign) {
   EXPECT_EQ(refusal("batch = 8 sequences", "batch = -16 sequences"),
             R"(tiny.boa:19:11: error: expected batch between 1 and 1048576 but found -16
   batch = -16 sequences
@@ -111,8 +111,8 @@ TEST(HabitTest, ANegativeNumberBlamesTheSign) {
 }
 
 // No row is dead: of each kind a spelling stands once.
-TEST(HabitTest, NoHabitIsListedTwice) {
-  std::set<std::pair<HabitKind, std::string>> seen;
-  for (const Habit &habit : habits())
-    EXPECT_TRUE(seen.insert({habit.kind, habit.written}).second) << habit.written;
+TEST(ForeignSpellingTest, NoSpellingIsListedTwice) {
+  std::set<std::pair<SpellingKind, std::string>> seen;
+  for (const ForeignSpelling &foreign : foreignSpellings())
+    EXPECT_TRUE(seen.insert({foreign.kind, foreign.written}).second) << foreign.written;
 }

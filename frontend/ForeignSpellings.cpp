@@ -1,16 +1,17 @@
-//===- Habits.cpp - Spellings of other frameworks -------------------------===//
+//===- ForeignSpellings.cpp - Spellings of other frameworks ---------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "frontend/Habits.h"
+#include "frontend/ForeignSpellings.h"
 
 namespace boa::frontend {
 
-static std::vector<Habit> makeHabits() {
-  constexpr auto kSign = HabitKind::Sign, kWord = HabitKind::Word, kFunction = HabitKind::Function,
-                 kSetting = HabitKind::Setting, kValue = HabitKind::Value;
+static std::vector<ForeignSpelling> makeSpellings() {
+  constexpr auto kSign = SpellingKind::Sign, kWord = SpellingKind::Word,
+                 kFunction = SpellingKind::Function, kSetting = SpellingKind::Setting,
+                 kValue = SpellingKind::Value;
 
   const char *activations = "the activations here are gelu(x) and silu(x)";
   const char *norms = "the norms here are layer_norm(x, w, b) and rms_norm(x, w)";
@@ -186,20 +187,20 @@ static std::vector<Habit> makeHabits() {
   };
 }
 
-const std::vector<Habit> &habits() {
-  static const std::vector<Habit> table = makeHabits();
+const std::vector<ForeignSpelling> &foreignSpellings() {
+  static const std::vector<ForeignSpelling> table = makeSpellings();
   return table;
 }
 
-std::string findHabit(HabitKind kind, std::string_view written) {
-  for (const Habit &habit : habits())
-    if (habit.kind == kind && habit.written == written)
-      return habit.spelling;
+std::string findSpelling(SpellingKind kind, std::string_view written) {
+  for (const ForeignSpelling &foreign : foreignSpellings())
+    if (foreign.kind == kind && foreign.written == written)
+      return foreign.spelling;
   return "";
 }
 
-std::string habitHint(HabitKind kind, std::string_view written, const char *separator) {
-  std::string spelling = findHabit(kind, written);
+std::string spellingHint(SpellingKind kind, std::string_view written, const char *separator) {
+  std::string spelling = findSpelling(kind, written);
   return spelling.empty() ? "" : separator + spelling;
 }
 

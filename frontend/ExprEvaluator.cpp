@@ -1,4 +1,4 @@
-//===- Units.cpp - Constant expressions and units -------------------------===//
+//===- ExprEvaluator.cpp - Constant expressions and units -----------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,7 +9,7 @@
 // yields no value; callers go on with the rest of the program.
 //
 //===----------------------------------------------------------------------===//
-#include "frontend/Units.h"
+#include "frontend/ExprEvaluator.h"
 
 #include <cmath>
 

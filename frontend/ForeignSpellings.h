@@ -1,4 +1,4 @@
-//===- Habits.h - Spellings of other frameworks -----------------*- C++ -*-===//
+//===- ForeignSpellings.h - Spellings of other frameworks -------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,8 +9,8 @@
 // each; errors quote it, and `boa help pytorch` prints it.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_FRONTEND_HABITS_H
-#define BOA_FRONTEND_HABITS_H
+#ifndef BOA_FRONTEND_FOREIGNSPELLINGS_H
+#define BOA_FRONTEND_FOREIGNSPELLINGS_H
 
 #include <string>
 #include <string_view>
@@ -18,23 +18,24 @@
 
 namespace boa::frontend {
 
-/// Where a habit shows. A name may mean one thing as a function and another as a setting.
-enum class HabitKind { Sign, Word, Function, Setting, Value };
+/// Where a foreign spelling stands. A name may mean one thing as a function and another as a
+/// setting.
+enum class SpellingKind { Sign, Word, Function, Setting, Value };
 
-struct Habit {
-  HabitKind kind;
+struct ForeignSpelling {
+  SpellingKind kind;
   const char *written;
   /// How Boa spells it: ends a sentence.
   const char *spelling;
 };
 
-const std::vector<Habit> &habits();
+const std::vector<ForeignSpelling> &foreignSpellings();
 
 /// Boa's spelling of `written`, or "".
-std::string findHabit(HabitKind kind, std::string_view written);
+std::string findSpelling(SpellingKind kind, std::string_view written);
 /// The same behind a separator, or "".
-std::string habitHint(HabitKind kind, std::string_view written, const char *separator = "; ");
+std::string spellingHint(SpellingKind kind, std::string_view written, const char *separator = "; ");
 
 } // namespace boa::frontend
 
-#endif // BOA_FRONTEND_HABITS_H
+#endif // BOA_FRONTEND_FOREIGNSPELLINGS_H
