@@ -108,7 +108,7 @@ absl::Status checkTogether(const Invocation &invocation) {
                     ": with --temperature 0 nothing is drawn, the likeliest byte is taken");
     return absl::OkStatus();
   }
-  const StoredOptions &stored = invocation.stored;
+  const StoredPlanOptions &stored = invocation.stored;
   if (stored.again && !invocation.train.resume)
     return refuse("--replan chooses another plan for a state: give it together with --resume");
   if ((stored.choose || stored.again) && llvm::any_of(invocation.operands, isModule))
@@ -299,7 +299,7 @@ FlagTable flagsOf(Invocation &invocation) {
        0,
        "N",
        "how long so many take: 300B, 15T",
-       AmountValue{&invocation.page.tokens}},
+       AmountValue{&invocation.summary.tokens}},
       {{"compile"}, "output", 'o', "FILE", "where the trainer goes", FileValue{&invocation.output}},
       {{"compile"},
        "emit",

@@ -19,8 +19,8 @@
 #include "runtime/trainer/trainer.h"
 #include "tools/Compiler.h"
 #include "tools/Probe.h"
-#include "tools/plan/Page.h"
-#include "tools/plan/Stored.h"
+#include "tools/plan/PlanSummary.h"
+#include "tools/plan/StoredPlan.h"
 
 #include <optional>
 #include <string>
@@ -55,8 +55,8 @@ struct Invocation {
   SimulateOptions simulate;
   TokenizeOptions tokenize;
   ProbeOptions probe;
-  PageOptions page;
-  StoredOptions stored;
+  PlanSummaryOptions summary;
+  StoredPlanOptions stored;
   std::string output, emit, cpu, weights, report;
   std::string type, shard, like, base; // of export
   bool adapter = false;                // of export

@@ -24,15 +24,15 @@
 #include "runtime/trainer/trainer.h"
 #include "runtime/view/progress.h"
 #include "runtime/view/report_file.h"
-#include "tools/Compiled.h"
+#include "tools/AutoMemory.h"
+#include "tools/CompiledProgram.h"
 #include "tools/Completion.h"
-#include "tools/FreeMemory.h"
 #include "tools/Probe.h"
 #include "tools/models/Import.h"
-#include "tools/plan/Choose.h"
-#include "tools/plan/Page.h"
-#include "tools/plan/Report.h"
-#include "tools/plan/Stored.h"
+#include "tools/plan/ChoosePlan.h"
+#include "tools/plan/PlanReport.h"
+#include "tools/plan/PlanSummary.h"
+#include "tools/plan/StoredPlan.h"
 
 #include "absl/strings/str_cat.h"
 #include "llvm/Support/raw_ostream.h"
@@ -60,7 +60,7 @@ void defaultState(const Program &program, Invocation &invocation) {
 }
 
 absl::Status runTrain(Invocation &invocation) {
-  Compiled compiled;
+  CompiledProgram compiled;
   Kernels kernels = nullptr;
   EntryPoints entries;
   absl::Status status = usePlan(invocation.stored, invocation.compile, invocation.train);
@@ -82,7 +82,7 @@ absl::Status runTrain(Invocation &invocation) {
 }
 
 absl::Status runEvaluate(Invocation &invocation) {
-  Compiled compiled;
+  CompiledProgram compiled;
   Kernels kernels = nullptr;
   EntryPoints entries;
   absl::Status status = useStoredPlan(invocation.compile, invocation.train);
@@ -111,7 +111,7 @@ absl::Status runSimulate(Invocation &invocation) {
   invocation.compile.simulate = true;
   invocation.simulate.sources = invocation.compile.files;
   invocation.simulate.record = !invocation.report.empty();
-  Compiled compiled;
+  CompiledProgram compiled;
   EntryPoints entries;
   // Compiling takes longer.
   absl::Status status = CheckSimulation(invocation.simulate);
@@ -173,20 +173,20 @@ absl::Status runPlan(const Invocation &invocation) {
     status = checkReport(invocation, FilesOfData(config.train));
   if (!status.ok())
     return status;
-  const absl::StatusOr<Found> found = choosePlan(trials);
+  const absl::StatusOr<FoundPlan> found = choosePlan(trials);
   if (!found.ok())
     return found.status();
-  std::cout << formatPage(trials, *found, invocation.page) << std::flush;
+  std::cout << formatPlanSummary(trials, *found, invocation.summary) << std::flush;
   if (!invocation.output.empty())
     status = writePlan(invocation.output, found->block);
   return status.ok() && !invocation.report.empty()
-             ? writePlanReport(invocation.report, trials, *found, invocation.page)
+             ? writePlanReport(invocation.report, trials, *found, invocation.summary)
              : status;
 }
 
 absl::Status runSample(Invocation &invocation) {
   invocation.compile.purpose = invocation.noCache ? Purpose::predict : Purpose::generate;
-  Compiled compiled;
+  CompiledProgram compiled;
   Kernels kernels = nullptr;
   GenerationEntries entries;
   absl::Status status = compiled.compile(invocation.compile);

@@ -41,7 +41,7 @@ public:
   }
 
   bool fits(const Changes &changes) {
-    const WithMemory made = compile(changes);
+    const FitResult made = compile(changes);
     return made.possible && !made.need;
   }
 
@@ -52,7 +52,7 @@ public:
   }
 
   /// A change that only another order has is not possible, for example.
-  WithMemory compile(const Changes &changes) {
+  FitResult compile(const Changes &changes) {
     CompileRequest changed = request;
     llvm::append_range(changed.overrides, changes);
     changed.kernels = "as given";
@@ -145,7 +145,7 @@ std::string linesOf(llvm::ArrayRef<std::string> changes) {
 std::string advise(Attempts &attempts, const Config &config) {
   Changes enough, all;
   for (const std::string &change : changesOf(config)) {
-    const WithMemory made = attempts.compile({change});
+    const FitResult made = attempts.compile({change});
     if (!made.possible)
       continue;
     all.push_back(change);
@@ -169,7 +169,7 @@ std::string advise(Attempts &attempts, const Config &config) {
   const int64_t blocks = attempts.fits(all) ? 0 : fewestBlocks(attempts, config, all);
   if (blocks)
     all.insert(all.end() - smaller, vocabularyBlocks(blocks));
-  const WithMemory least = attempts.compile(all);
+  const FitResult least = attempts.compile(all);
   if (!least.possible)
     return "give more memory";
   if (least.need) {
@@ -214,7 +214,7 @@ std::vector<int64_t> moreVocabularyBlocks(int64_t vocab, int64_t blocks) {
 }
 
 std::vector<std::string> findMemory(const MachineSettings &machine, MemoryNeed need,
-                                    llvm::function_ref<WithMemory(const Changes &)> compileWith) {
+                                    llvm::function_ref<FitResult(const Changes &)> compileWith) {
   double device = double(machine.device_memory), host = double(machine.host_memory);
   // A refusal names one memory. With more of it other buffers may stay there.
   for (int attempt = 0; attempt < 12; ++attempt) {
@@ -230,7 +230,7 @@ std::vector<std::string> findMemory(const MachineSettings &machine, MemoryNeed n
       changes.push_back("machine.device.memory=" + printBytes(device));
     if (host > double(machine.host_memory))
       changes.push_back("machine.host.memory=" + printBytes(host));
-    const WithMemory made = compileWith(changes);
+    const FitResult made = compileWith(changes);
     if (!made.possible)
       break;
     if (!made.need)

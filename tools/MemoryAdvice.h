@@ -28,7 +28,7 @@ std::string adviseOnMemory(const CompileRequest &request);
 std::vector<int64_t> moreVocabularyBlocks(int64_t vocab, int64_t blocks);
 
 /// Whether a program with other limits of memory compiles.
-struct WithMemory {
+struct FitResult {
   bool possible = false;
   std::optional<MemoryNeed> need; // none: it fits
 };
@@ -37,7 +37,7 @@ struct WithMemory {
 /// does not fit now.
 std::vector<std::string>
 findMemory(const MachineSettings &machine, MemoryNeed need,
-           llvm::function_ref<WithMemory(const std::vector<std::string> &)> compileWith);
+           llvm::function_ref<FitResult(const std::vector<std::string> &)> compileWith);
 
 } // namespace boa
 

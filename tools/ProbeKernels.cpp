@@ -20,7 +20,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/probe/host.h"
 #include "runtime/support/thread_pool.h"
-#include "tools/Compiled.h"
+#include "tools/CompiledProgram.h"
 
 #include "absl/strings/str_cat.h"
 #include "llvm/ADT/STLExtras.h"
@@ -174,7 +174,7 @@ private:
   }
 
   const bool isBf16;
-  Compiled compiled;
+  CompiledProgram compiled;
   Kernels kernels = nullptr;
   ProbeMemory buffers, workspace;
   int64_t stride = 0; // of a buffer

@@ -21,7 +21,7 @@
 #include "runtime/weights/given_weights.h"
 #include "runtime/weights/model_config.h"
 #include "runtime/weights/rest_file.h"
-#include "tools/Compiled.h"
+#include "tools/CompiledProgram.h"
 #include "tools/models/SpecText.h"
 
 #include "absl/strings/str_cat.h"
@@ -163,7 +163,7 @@ absl::Status importFolder(const ImportOptions &options) {
     return status;
 
   if (!options.state.empty()) {
-    Compiled compiled;
+    CompiledProgram compiled;
     Kernels kernels = nullptr;
     status = compiled.compile(request);
     if (status.ok())

@@ -7,10 +7,10 @@
 #include "tools/plan/Search.h"
 
 #include "tools/MemoryAdvice.h"
-#include "tools/plan/Fill.h"
-#include "tools/plan/Free.h"
-#include "tools/plan/Moves.h"
-#include "tools/plan/Roles.h"
+#include "tools/plan/FillMemory.h"
+#include "tools/plan/Neighbors.h"
+#include "tools/plan/RoleTraffic.h"
+#include "tools/plan/SearchSpace.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -30,22 +30,22 @@ constexpr double kFar = 1.25, kHopeless = 1.5;
 class Searcher {
 public:
   Searcher(Trials &trials, const MachineSettings &machine)
-      : trials(trials), config(*trials.config()), machine(machine), free(trials),
+      : trials(trials), config(*trials.config()), machine(machine), space(trials),
         vocabularyBlocks(config.plan.vocabulary_blocks) {}
 
-  std::optional<Found> run(Shortage &shortage) {
-    for (Schedule order : free.orders())
+  std::optional<FoundPlan> run(Shortage &shortage) {
+    for (Schedule order : space.orders())
       search(order);
     shortage = least;
     if (!best && cutVocabulary())
-      for (Schedule order : free.orders())
+      for (Schedule order : space.orders())
         search(order);
     if (!best)
       return std::nullopt;
     found = std::move(best);
     trials.prepare({});
-    tidy();
-    if (!confirm()) {
+    placeIdleRoles();
+    if (!confirmWhole()) {
       shortage = {found->trial.need, found->choice};
       return std::nullopt;
     }
@@ -60,14 +60,14 @@ public:
   }
 
   double refillFrom(const Choice &start) {
-    const Choice least = emptied(start);
+    const Choice least = withoutPlaces(start);
     trials.prepare({start});
     const Trial &base = trials.run(least);
     if (!base.fits)
       return std::numeric_limits<double>::infinity();
-    note(limitsOf(base));
-    consider(least, base);
-    take(start, trials.run(start), boundOf(base));
+    noteLimits(limitsOf(base));
+    tryFilled(least, base);
+    takeIfBetter(start, trials.run(start), boundOf(base));
     if (!isNear() && base.isQuick())
       improve();
     trials.prepare({});
@@ -83,8 +83,9 @@ private:
     const std::vector<int64_t> counts = moreVocabularyBlocks(config.model.vocab, vocabularyBlocks);
     auto fits = [&](int64_t count) {
       vocabularyBlocks = count;
-      return llvm::any_of(free.orders(), [&](Schedule order) {
-        return begin(order, free.recomputes().front(), free.microBatches().back()).second->fits;
+      return llvm::any_of(space.orders(), [&](Schedule order) {
+        return compileSmallest(order, space.recomputes().front(), space.microBatches().back())
+            .second->fits;
       });
     };
     // More blocks take less memory.
@@ -111,34 +112,34 @@ private:
   }
   Bound boundOf(const Trial &trial) const { return longest(limitsOf(trial)); }
 
-  static void takeLess(Limits &all, const Limits &here) {
+  static void takeMinimum(Limits &all, const Limits &here) {
     for (const auto &[link, seconds] : here) {
       auto [least, isNew] = all.emplace(link, seconds);
       if (!isNew)
         least->second = std::min(least->second, seconds);
     }
   }
-  void note(const Limits &here) {
-    takeLess(limits, here);
-    takeLess(limitsOfOrder, here);
+  void noteLimits(const Limits &here) {
+    takeMinimum(limits, here);
+    takeMinimum(limitsOfOrder, here);
   }
 
   /// If no layer computes anything again, kernels take least. A plan whose last layers alone keep
   /// their activations moves fewer of these: maybe none goes to SSD.
   void noteLeastCompute(Schedule order) {
-    if (!free.someLayersMayKeep())
+    if (!space.someLayersMayKeep())
       return;
     const Choice choice =
-        free.smallest(order, /*recompute=*/false, free.microBatches().front(), vocabularyBlocks);
+        space.smallest(order, /*recompute=*/false, space.microBatches().front(), vocabularyBlocks);
     const Trial *trial = &trials.run(choice);
     if (!trial->fits)
       trial = &trials.runUnlimited(choice);
     if (trial->fits)
-      note(limitsOf(*trial, /*saved=*/false));
+      noteLimits(limitsOf(*trial, /*saved=*/false));
   }
 
   bool isNear() const {
-    const bool isMixed = found->choice.recompute && free.someLayersMayKeep();
+    const bool isMixed = found->choice.recompute && space.someLayersMayKeep();
     const Bound near = isMixed ? longest(limitsOfOrder) : found->boundOfOrder;
     return found->trial.seconds <= near.seconds * (1 + kNear);
   }
@@ -151,7 +152,7 @@ private:
   void search(Schedule order) {
     found.reset();
     limitsOfOrder.clear();
-    for (bool recompute : free.recomputes())
+    for (bool recompute : space.recomputes())
       walkMicroBatches(order, recompute);
     if (!found)
       return;
@@ -171,10 +172,11 @@ private:
   }
 
   /// The plan that takes least memory, compiled. A step that clips may fit with another delay only.
-  std::pair<Choice, const Trial *> begin(Schedule order, bool recompute, int64_t microBatch) {
-    Choice choice = free.smallest(order, recompute, microBatch, vocabularyBlocks);
+  std::pair<Choice, const Trial *> compileSmallest(Schedule order, bool recompute,
+                                                   int64_t microBatch) {
+    Choice choice = space.smallest(order, recompute, microBatch, vocabularyBlocks);
     const Trial *trial = nullptr;
-    for (double delay : free.delays(order)) {
+    for (double delay : space.delays(order)) {
       choice.delay = delay;
       trial = &trials.compile(choice);
       if (trial->fits || !trial->possible || !NeedsNorm(config.train))
@@ -190,12 +192,12 @@ private:
   void walkMicroBatches(Schedule order, bool recompute) {
     int worse = 0;
     double before = std::numeric_limits<double>::infinity();
-    for (int64_t microBatch : free.microBatches()) {
+    for (int64_t microBatch : space.microBatches()) {
       std::vector<Choice> later;
-      if (const int64_t smaller = free.nextMicroBatch(microBatch))
-        later.push_back(free.smallest(order, recompute, smaller, vocabularyBlocks));
+      if (const int64_t smaller = space.nextMicroBatch(microBatch))
+        later.push_back(space.smallest(order, recompute, smaller, vocabularyBlocks));
       trials.prepare(later, /*simulated=*/false);
-      const auto [base, trial] = begin(order, recompute, microBatch);
+      const auto [base, trial] = compileSmallest(order, recompute, microBatch);
       if (!trial->fits) {
         if (trial->possible && (recompute || !least.need))
           least = {trial->need, base};
@@ -208,11 +210,11 @@ private:
                      /*near=*/0))
         return;
       trials.run(base);
-      note(limitsOf(*trial));
+      noteLimits(limitsOf(*trial));
       const Bound here = boundOf(*trial);
       if (isHopeless(order, here, kNear))
         return;
-      const double seconds = consider(base, *trial, later);
+      const double seconds = tryFilled(base, *trial, later);
       if (seconds <= here.seconds * (1 + kNear) ||
           (seconds > secondsOfBest() * kHopeless && !trial->isQuick()))
         return;
@@ -231,10 +233,10 @@ private:
     return hopeless;
   }
 
-  /// Of all orders so far.
+  /// The seconds of the best plan of all orders so far.
   double secondsOfBest() const {
     double seconds = std::numeric_limits<double>::infinity();
-    for (const std::optional<Found> *plan : {&best, &found})
+    for (const std::optional<FoundPlan> *plan : {&best, &found})
       if (*plan)
         seconds = std::min(seconds, (*plan)->trial.seconds);
     return seconds;
@@ -242,15 +244,15 @@ private:
 
   /// The seconds of a filled plan, which may be the best so far. `behind`: choices that may come
   /// next.
-  double consider(const Choice &base, const Trial &baseTrial,
-                  const std::vector<Choice> &behind = {}, const Without &without = {}) {
+  double tryFilled(const Choice &base, const Trial &baseTrial,
+                   const std::vector<Choice> &behind = {}, const Exclusion &without = {}) {
     auto [choice, trial] =
-        fill(trials, base, baseTrial, boundOf(baseTrial).seconds, behind, without);
-    take(choice, *trial, boundOf(baseTrial));
+        fillMemory(trials, base, baseTrial, boundOf(baseTrial).seconds, behind, without);
+    takeIfBetter(choice, *trial, boundOf(baseTrial));
     return trial->seconds;
   }
 
-  void take(const Choice &choice, const Trial &trial, const Bound &boundOfOrder) {
+  void takeIfBetter(const Choice &choice, const Trial &trial, const Bound &boundOfOrder) {
     if (!trial.fits || (found && trial.seconds >= found->trial.seconds * (1 - kGain)))
       return;
     if (!found)
@@ -262,15 +264,15 @@ private:
 
   /// Tries a change, which moves no more and no less. Where memory does not suffice for it, memory
   /// is filled anew.
-  void attempt(const Choice &choice) {
+  void tryChange(const Choice &choice) {
     const Trial &same = trials.run(choice);
-    take(choice, same, found->boundOfOrder);
+    takeIfBetter(choice, same, found->boundOfOrder);
     if (!same.fits && same.possible && !isNear())
       refill(choice);
   }
 
-  /// With all roles that are free on SSD.
-  static Choice emptied(Choice choice) {
+  /// The choice with all roles that are free on SSD.
+  static Choice withoutPlaces(Choice choice) {
     for (auto &[role, shares] : choice.places)
       shares = {};
     return choice;
@@ -278,10 +280,10 @@ private:
 
   /// Whether it fits. `behind`: choices that may come next.
   bool refill(const Choice &full, const std::vector<Choice> &behind = {}) {
-    const Choice choice = emptied(full);
+    const Choice choice = withoutPlaces(full);
     const Trial &base = trials.run(choice);
     if (base.fits && boundOf(base).seconds < found->trial.seconds * (1 - kGain))
-      consider(choice, base, behind);
+      tryFilled(choice, base, behind);
     return base.fits;
   }
 
@@ -311,15 +313,15 @@ private:
         improveKeep();
       return found->trial.seconds < before * (1 - kGain);
     }
-    auto attemptIt = [&](const Choice &choice) { attempt(choice); };
+    auto change = [&](const Choice &choice) { tryChange(choice); };
     tryEach<double>(
-        free.delays(found->choice.order),
-        [](Choice &choice, const double &delay) { choice.delay = delay; }, attemptIt);
+        space.delays(found->choice.order),
+        [](Choice &choice, const double &delay) { choice.delay = delay; }, change);
     if (found->choice.recompute)
       improveKeep();
     tryEach<int64_t>(
-        free.prefetches(),
-        [](Choice &choice, const int64_t &prefetch) { choice.prefetch = prefetch; }, attemptIt);
+        space.prefetches(),
+        [](Choice &choice, const int64_t &prefetch) { choice.prefetch = prefetch; }, change);
     improvePlaces();
     return found->trial.seconds < before * (1 - kGain);
   }
@@ -329,7 +331,7 @@ private:
   /// micro-batches.
   void improveKeep() {
     std::vector<int64_t> more, fewer;
-    for (int64_t keep : free.keeps(found->trial.program)) {
+    for (int64_t keep : space.keeps(found->trial.program)) {
       if (keep > found->choice.keep)
         more.push_back(keep);
       if (keep < found->choice.keep)
@@ -343,12 +345,12 @@ private:
         std::vector<Choice> later;
         if (i + 1 < counts.size()) {
           choice.keep = counts[i + 1];
-          later.push_back(emptied(choice));
+          later.push_back(withoutPlaces(choice));
           trials.prepare(later);
         }
         choice.keep = counts[i];
         if (!refill(choice, later))
-          if (const int64_t smaller = free.nextMicroBatch(choice.microBatch)) {
+          if (const int64_t smaller = space.nextMicroBatch(choice.microBatch)) {
             choice.microBatch = smaller;
             refill(choice);
           }
@@ -362,7 +364,7 @@ private:
   /// Improves the plan until no change gains anything. Where trials are quick, it also improves
   /// another filling of memory, places first. The better one stays.
   void climb() {
-    const Found start = *found;
+    const FoundPlan start = *found;
     auto climbFromHere = [&] {
       while (!isNear() && improve()) {
       }
@@ -370,7 +372,7 @@ private:
     climbFromHere();
     if (isNear() || !start.trial.isQuick())
       return;
-    Found first = std::exchange(*found, start);
+    FoundPlan first = std::exchange(*found, start);
     refillWithoutEach();
     if (found->trial.seconds < start.trial.seconds) {
       while (!isNear() && improvePlaces()) {
@@ -383,14 +385,14 @@ private:
 
   /// Fills memory without a role, which others may use better, or without a memory.
   void refillWithoutEach() {
-    const Choice before = found->choice, base = emptied(before);
+    const Choice before = found->choice, base = withoutPlaces(before);
     const Trial &trial = trials.run(base);
     if (!trial.fits)
       return;
-    std::optional<Without> best;
-    auto attempt = [&](const Without &without) {
+    std::optional<Exclusion> best;
+    auto attempt = [&](const Exclusion &without) {
       const double seconds = found->trial.seconds;
-      consider(base, trial, {}, without);
+      tryFilled(base, trial, {}, without);
       if (found->trial.seconds < seconds)
         best = without;
     };
@@ -412,9 +414,9 @@ private:
       attempt({best->role, memory});
   }
 
-  void tryMoves(const std::vector<Moves> &all) {
-    tryEach<Moves>(all, makeMoves, [&](const Choice &choice) {
-      take(choice, trials.run(choice), found->boundOfOrder);
+  void tryNeighbors(const std::vector<Neighbor> &all) {
+    tryEach<Neighbor>(all, applyNeighbor, [&](const Choice &choice) {
+      takeIfBetter(choice, trials.run(choice), found->boundOfOrder);
     });
   }
 
@@ -426,19 +428,19 @@ private:
     std::vector<Space> memories = {Space::host};
     if (IsSeparate(machine) && found->trial.isQuick())
       memories.push_back(Space::device);
-    tryMoves(tenths(found->choice, memories));
+    tryNeighbors(tenthNeighbors(found->choice, memories));
     if (!gained() && found->trial.isQuick())
-      tryMoves(exchanges(found->choice, usesOf(found->trial.program), memories));
+      tryNeighbors(exchangeNeighbors(found->choice, trafficByRole(found->trial.program), memories));
     return gained();
   }
 
   /// Places roles that move nothing, or that the plan lacks, in memory, as a reader expects.
-  void tidy() {
-    const std::vector<RoleUse> uses = usesOf(found->trial.program);
+  void placeIdleRoles() {
+    const std::vector<RoleTraffic> uses = trafficByRole(found->trial.program);
     const Choice before = found->choice;
     for (const auto &[role, shares] : before.places) {
       const std::string &name = role;
-      auto use = llvm::find_if(uses, [&](const RoleUse &each) { return each.role == name; });
+      auto use = llvm::find_if(uses, [&](const RoleTraffic &each) { return each.role == name; });
       const bool moves =
           use != uses.end() && use->read + use->written + use->toDevice + use->toHost > 0;
       if (shares.rest() < 100 || moves)
@@ -454,7 +456,7 @@ private:
   }
 
   /// Buffers of a run may be of other sizes than those of the trials: then less stays in memory.
-  bool confirm() {
+  bool confirmWhole() {
     for (int attempt = 0; attempt < 8; ++attempt) {
       found->trial = trials.runWhole(found->choice);
       if (found->trial.fits)
@@ -470,9 +472,9 @@ private:
   Trials &trials;
   const Config config;
   const MachineSettings machine; // for its limits of memory
-  const Free free;
+  const SearchSpace space;
   int64_t vocabularyBlocks;
-  std::optional<Found> best, found; // of all orders, and of one
+  std::optional<FoundPlan> best, found; // of all orders, and of one
   Limits limits, limitsOfOrder;
   double horizontal = std::numeric_limits<double>::infinity();
   double horizontalAtLeast = std::numeric_limits<double>::infinity(); // of those that were left out
@@ -481,7 +483,7 @@ private:
 
 } // namespace
 
-std::optional<Found> findPlan(Trials &trials, Shortage &shortage) {
+std::optional<FoundPlan> findPlan(Trials &trials, Shortage &shortage) {
   return Searcher(trials, trials.config()->machine).run(shortage);
 }
 

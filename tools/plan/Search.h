@@ -22,7 +22,7 @@
 #ifndef BOA_TOOLS_PLAN_SEARCH_H
 #define BOA_TOOLS_PLAN_SEARCH_H
 
-#include "tools/plan/Trial.h"
+#include "tools/plan/PlanTrials.h"
 
 #include <optional>
 
@@ -39,7 +39,7 @@ using Limits = std::map<std::string, double>;
 /// The link that is busy longest.
 Bound longest(const Limits &limits);
 
-struct Found {
+struct FoundPlan {
   Choice choice;
   Trial trial;
   Bound bound;        // of all combinations
@@ -58,7 +58,7 @@ struct Shortage {
 };
 
 /// None if no plan fits.
-std::optional<Found> findPlan(Trials &trials, Shortage &shortage);
+std::optional<FoundPlan> findPlan(Trials &trials, Shortage &shortage);
 
 /// Seconds of a step with the settings of `start` and the memory of `machine` filled anew. Where
 /// trials are quick, the settings are improved once. Infinite if nothing fits.

@@ -1,11 +1,11 @@
-//===- Compiled.h - A program in this process -------------------*- C++ -*-===//
+//===- CompiledProgram.h - A program in this process ------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_TOOLS_COMPILED_H
-#define BOA_TOOLS_COMPILED_H
+#ifndef BOA_TOOLS_COMPILEDPROGRAM_H
+#define BOA_TOOLS_COMPILEDPROGRAM_H
 
 #include "runtime/abi/program.h"
 #include "tools/Compiler.h"
@@ -20,7 +20,7 @@ namespace boa {
 absl::Status withAdvice(absl::Status status, const Compiler &, const CompileRequest &);
 
 /// A program that was compiled in this process.
-class Compiled {
+class CompiledProgram {
 public:
   absl::Status compile(const CompileRequest &request);
 
@@ -44,4 +44,4 @@ private:
 
 } // namespace boa
 
-#endif // BOA_TOOLS_COMPILED_H
+#endif // BOA_TOOLS_COMPILEDPROGRAM_H

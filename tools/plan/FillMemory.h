@@ -1,13 +1,13 @@
-//===- Fill.h - Memory that is left, filled with roles ----------*- C++ -*-===//
+//===- FillMemory.h - Memory that is left, filled with roles ----*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_TOOLS_PLAN_FILL_H
-#define BOA_TOOLS_PLAN_FILL_H
+#ifndef BOA_TOOLS_PLAN_FILLMEMORY_H
+#define BOA_TOOLS_PLAN_FILLMEMORY_H
 
-#include "tools/plan/Trial.h"
+#include "tools/plan/PlanTrials.h"
 
 #include <optional>
 #include <string>
@@ -20,21 +20,22 @@ inline constexpr double kGain = 1e-3;
 /// So near to its bound a plan is not improved.
 inline constexpr double kNear = 5e-3;
 
-/// Of plans that are as fast, the one that writes less to SSDs.
+/// Whether `trial` is faster than `best`, or as fast and writes less to SSDs.
 bool isBetter(const Trial &trial, const Trial &best);
 
-/// A role that is not placed in memory, or a memory that is left alone.
-struct Without {
+/// A role that stays out of memory, or a memory that stays as it is.
+struct Exclusion {
   std::string role;
   std::optional<Space> memory;
 };
 
 /// Fills what memory `baseTrial` leaves with the roles that gain most; the best of a few trials.
 /// `bound`: seconds that none of them beats. `behind`: choices that may come next.
-std::pair<Choice, const Trial *> fill(Trials &trials, const Choice &base, const Trial &baseTrial,
-                                      double bound, const std::vector<Choice> &behind = {},
-                                      const Without &without = {});
+std::pair<Choice, const Trial *> fillMemory(Trials &trials, const Choice &base,
+                                            const Trial &baseTrial, double bound,
+                                            const std::vector<Choice> &behind = {},
+                                            const Exclusion &without = {});
 
 } // namespace boa
 
-#endif // BOA_TOOLS_PLAN_FILL_H
+#endif // BOA_TOOLS_PLAN_FILLMEMORY_H

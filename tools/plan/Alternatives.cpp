@@ -1,14 +1,14 @@
-//===- Reasons.cpp - Why a plan is as it is -------------------------------===//
+//===- Alternatives.cpp - What other plans would take ---------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "tools/plan/Reasons.h"
+#include "tools/plan/Alternatives.h"
 
 #include "runtime/support/units.h"
 #include "runtime/view/report.h"
-#include "tools/plan/Roles.h"
+#include "tools/plan/RoleTraffic.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -21,9 +21,9 @@
 namespace boa {
 namespace {
 
-class Reasons {
+class Alternatives {
 public:
-  Reasons(Trials &trials, const Found &found)
+  Alternatives(Trials &trials, const FoundPlan &found)
       : trials(trials), found(found), choice(found.choice), base(trials.run(found.choice)) {}
 
   std::vector<SettingReason> run() {
@@ -138,8 +138,8 @@ private:
 
   void addPlaces() {
     const bool onSsd = HasSsdRates(trials.config()->machine);
-    std::map<std::string, RoleUse> uses;
-    for (const RoleUse &use : usesOf(base.program))
+    std::map<std::string, RoleTraffic> uses;
+    for (const RoleTraffic &use : trafficByRole(base.program))
       uses[use.role] = use;
     for (const std::string &role : planRoles()) {
       if (!uses.count(role))
@@ -171,13 +171,13 @@ private:
   }
 
   Trials &trials;
-  const Found &found;
+  const FoundPlan &found;
   const Choice &choice;
   const Trial &base;
   std::vector<SettingReason> list;
 };
 
-/// With less in memory until it fits; null: it does not.
+/// Takes less memory until the choice fits. Null if it does not.
 const Trial *fit(Trials &trials, Choice choice) {
   for (int attempt = 0; attempt < 8; ++attempt) {
     const Trial &trial = trials.run(choice);
@@ -195,11 +195,11 @@ const Trial *fit(Trials &trials, Choice choice) {
 
 } // namespace
 
-std::vector<SettingReason> reasonsOf(Trials &trials, const Found &found) {
-  return Reasons(trials, found).run();
+std::vector<SettingReason> compareAlternatives(Trials &trials, const FoundPlan &found) {
+  return Alternatives(trials, found).run();
 }
 
-std::vector<BatchPoint> curveOf(Trials &trials, const Choice &choice) {
+std::vector<BatchPoint> throughputByBatch(Trials &trials, const Choice &choice) {
   std::vector<BatchPoint> curve;
   constexpr int64_t kMostMicroBatches = 64;
   const int64_t batch = trials.config()->train.batch;

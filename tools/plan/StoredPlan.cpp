@@ -1,15 +1,15 @@
-//===- Stored.cpp - The plan that a state holds ---------------------------===//
+//===- StoredPlan.cpp - The plan that a state holds -----------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "tools/plan/Stored.h"
+#include "tools/plan/StoredPlan.h"
 
 #include "frontend/Frontend.h"
 #include "runtime/state/manifest_files.h"
 #include "runtime/support/units.h"
-#include "tools/plan/Choose.h"
+#include "tools/plan/ChoosePlan.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -23,7 +23,7 @@ namespace boa {
 namespace {
 
 /// A checked spec, and the directory of its state.
-struct Read {
+struct TrainingSpec {
   frontend::Spec spec;
   std::string state;
 
@@ -35,7 +35,8 @@ struct Read {
 };
 
 /// None if the spec is wrong: compiling it says why.
-absl::StatusOr<std::optional<Read>> read(CompileRequest &compile, const TrainerOptions &train) {
+absl::StatusOr<std::optional<TrainingSpec>> readSpec(CompileRequest &compile,
+                                                     const TrainerOptions &train) {
   std::string diagnostics;
   // Standard input can be read only once.
   if (compile.texts.empty())
@@ -47,15 +48,15 @@ absl::StatusOr<std::optional<Read>> read(CompileRequest &compile, const TrainerO
   frontend::FrontendResult result = frontend::compileTexts(compile.texts, compile.overrides);
   if (!result.spec)
     return std::nullopt;
-  Read read{*std::move(result.spec), train.state};
+  TrainingSpec read{*std::move(result.spec), train.state};
   if (read.state.empty() && !read.spec.machine.ssd.empty())
     read.state = read.spec.machine.ssd[0].path;
   return read;
 }
 
-/// Of the commit that a run goes on from; none if it holds none. The training says what is wrong
-/// with a state that cannot be read.
-std::optional<ChosenPlan> storedPlan(const std::string &state, const TrainerOptions &train) {
+/// The plan of the commit that a run goes on from; none if it holds none. The training says what is
+/// wrong with a state that cannot be read.
+std::optional<ChosenPlan> readStoredPlan(const std::string &state, const TrainerOptions &train) {
   const absl::StatusOr<ReadManifests> manifests =
       ReadManifest(train.disk ? *train.disk : SystemFiles(), state);
   if (!manifests.ok())
@@ -67,33 +68,34 @@ std::optional<ChosenPlan> storedPlan(const std::string &state, const TrainerOpti
   return plan;
 }
 
-void use(const ChosenPlan &plan, const std::string &origin, CompileRequest &compile) {
+void appendPlan(const ChosenPlan &plan, const std::string &origin, CompileRequest &compile) {
   // Of several plan blocks the last one holds.
   compile.texts.push_back({origin, plan.block});
 }
 
 std::string nameOf(const std::string &state) { return absl::StrCat("the plan in ", state); }
 
-absl::StatusOr<Found> choose(const CompileRequest &compile) {
+absl::StatusOr<FoundPlan> searchPlan(const CompileRequest &compile) {
   Trials trials(compile);
   if (!trials.config())
     return absl::InvalidArgumentError("");
-  absl::StatusOr<Found> found = choosePlan(trials);
+  absl::StatusOr<FoundPlan> found = choosePlan(trials);
   return found;
 }
 
 } // namespace
 
-absl::Status usePlan(const StoredOptions &options, CompileRequest &compile, TrainerOptions &train) {
+absl::Status usePlan(const StoredPlanOptions &options, CompileRequest &compile,
+                     TrainerOptions &train) {
   if (compile.isModule() || !(train.resume || options.choose))
     return absl::OkStatus();
-  absl::StatusOr<std::optional<Read>> spec = read(compile, train);
+  absl::StatusOr<std::optional<TrainingSpec>> spec = readSpec(compile, train);
   if (!spec.ok() || !*spec)
     return spec.status();
   const std::string given = (*spec)->given(), &state = (*spec)->state;
   std::optional<ChosenPlan> stored;
   if (train.resume)
-    stored = storedPlan(state, train);
+    stored = readStoredPlan(state, train);
   const bool isSame = stored && stored->given == given;
   auto say = [&](const std::string &text) {
     if (!train.quiet)
@@ -102,7 +104,7 @@ absl::Status usePlan(const StoredOptions &options, CompileRequest &compile, Trai
   if (isSame && !options.again) {
     say(absl::StrCat("under the plan that `", state, "` holds; --replan chooses another"));
     train.plan = *stored;
-    use(*stored, nameOf(state), compile);
+    appendPlan(*stored, nameOf(state), compile);
     compile.adviceOnMemory =
         absl::StrCat("the plan is the one in `", state, "`; --replan chooses another");
     return absl::OkStatus();
@@ -112,7 +114,7 @@ absl::Status usePlan(const StoredOptions &options, CompileRequest &compile, Trai
   if (stored && !isSame)
     say("note: the plan block is not that for which the plan in the state was chosen: it is chosen "
         "anew");
-  const absl::StatusOr<Found> found = choose(compile);
+  const absl::StatusOr<FoundPlan> found = searchPlan(compile);
   if (!found.ok())
     return found.status();
   train.plan = {found->block, given};
@@ -120,20 +122,20 @@ absl::Status usePlan(const StoredOptions &options, CompileRequest &compile, Trai
                       "none is faster than %s, bound by %s\n\n%s",
                       found->simulated, FormatSeconds(found->trial.seconds),
                       FormatSeconds(found->bound.seconds), found->bound.link, found->block));
-  use(train.plan, "the plan that was chosen", compile);
+  appendPlan(train.plan, "the plan that was chosen", compile);
   return absl::OkStatus();
 }
 
 absl::Status useStoredPlan(CompileRequest &compile, const TrainerOptions &train) {
   if (compile.isModule())
     return absl::OkStatus();
-  absl::StatusOr<std::optional<Read>> spec = read(compile, train);
+  absl::StatusOr<std::optional<TrainingSpec>> spec = readSpec(compile, train);
   if (!spec.ok() || !*spec)
     return spec.status();
-  const std::optional<ChosenPlan> stored = storedPlan((*spec)->state, train);
+  const std::optional<ChosenPlan> stored = readStoredPlan((*spec)->state, train);
   if (!stored || stored->given != (*spec)->given())
     return absl::OkStatus();
-  use(*stored, nameOf((*spec)->state), compile);
+  appendPlan(*stored, nameOf((*spec)->state), compile);
   compile.adviceOnMemory =
       absl::StrCat("the plan is the one in `", (*spec)->state,
                    "`; a plan block of your own replaces it, and so does --set plan.place=ssd");

@@ -1,4 +1,4 @@
-//===- Stored.h - The plan that a state holds -------------------*- C++ -*-===//
+//===- StoredPlan.h - The plan that a state holds ---------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,8 +10,8 @@
 // machine file or with the planner.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_TOOLS_PLAN_STORED_H
-#define BOA_TOOLS_PLAN_STORED_H
+#ifndef BOA_TOOLS_PLAN_STOREDPLAN_H
+#define BOA_TOOLS_PLAN_STOREDPLAN_H
 
 #include "runtime/trainer/trainer.h"
 #include "tools/Compiler.h"
@@ -20,14 +20,15 @@
 
 namespace boa {
 
-struct StoredOptions {
+struct StoredPlanOptions {
   bool choose = false; // a plan, unless the state has one
   bool again = false;  // a plan, whatever the state has
 };
 
 /// Puts the plan of a training behind the texts of `compile`, and into `train`: the one that its
 /// state has, or one that is chosen now. Where neither is asked for, nothing changes.
-absl::Status usePlan(const StoredOptions &options, CompileRequest &compile, TrainerOptions &train);
+absl::Status usePlan(const StoredPlanOptions &options, CompileRequest &compile,
+                     TrainerOptions &train);
 
 /// For a run that trains nothing: the plan of the state, if the spec's block is still that for
 /// which it was chosen.
@@ -35,4 +36,4 @@ absl::Status useStoredPlan(CompileRequest &compile, const TrainerOptions &train)
 
 } // namespace boa
 
-#endif // BOA_TOOLS_PLAN_STORED_H
+#endif // BOA_TOOLS_PLAN_STOREDPLAN_H

@@ -1,11 +1,11 @@
-//===- Roles.h - Traffic and memory of a program by role --------*- C++ -*-===//
+//===- RoleTraffic.h - Traffic and memory of a program by role --*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_TOOLS_PLAN_ROLES_H
-#define BOA_TOOLS_PLAN_ROLES_H
+#ifndef BOA_TOOLS_PLAN_ROLETRAFFIC_H
+#define BOA_TOOLS_PLAN_ROLETRAFFIC_H
 
 #include "tools/plan/Search.h"
 
@@ -16,13 +16,13 @@ namespace boa {
 /// The roles that have a place in a plan block, by that name.
 const std::vector<std::string> &planRoles();
 
-/// Bytes of a role, and those that a steady step moves of it.
-struct RoleUse {
+/// The bytes of a role, and the bytes that a steady step moves of it.
+struct RoleTraffic {
   std::string role;
   double bytes = 0, read = 0, written = 0, toDevice = 0, toHost = 0;
 };
-/// Of the roles that the program has.
-std::vector<RoleUse> usesOf(const Program &program);
+/// The traffic of each role that the program has.
+std::vector<RoleTraffic> trafficByRole(const Program &program);
 
 /// Bytes of memory. A machine of one memory has all of it on the host.
 struct Room {
@@ -34,14 +34,14 @@ Room roomLeft(const Program &program);
 
 /// `base` with as much in memory as there is room for: first the roles that take most of the
 /// links' time for each byte.
-Choice spread(const Choice &base, const std::vector<RoleUse> &roles, Room room,
-              const Program &program);
+Choice placeGreedily(const Choice &base, const std::vector<RoleTraffic> &roles, Room room,
+                     const Program &program);
 
 /// What no place of the roles can spare the links that move bytes. `program` has everything on SSD;
 /// the limits of memory are those of `machine`. Without `saved`, activations that are kept move for
 /// nothing.
 Limits limitsOfTransfers(const Program &program, const MachineSettings &machine, bool saved);
-/// With those of kernels and updates, of a trial that was simulated.
+/// The same limits with those of kernels and updates, which a simulated trial has.
 Limits limitsOf(const Trial &trial, const MachineSettings &machine, bool saved);
 
 /// From how many tokens a step on the SSDs take no longer than kernels, and updates if one
@@ -53,4 +53,4 @@ std::optional<double> tokensThatHideSsd(const Trial &trial);
 
 } // namespace boa
 
-#endif // BOA_TOOLS_PLAN_ROLES_H
+#endif // BOA_TOOLS_PLAN_ROLETRAFFIC_H

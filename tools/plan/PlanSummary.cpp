@@ -1,14 +1,14 @@
-//===- Page.cpp -----------------------------------------------------------===//
+//===- PlanSummary.cpp ----------------------------------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "tools/plan/Page.h"
+#include "tools/plan/PlanSummary.h"
 
 #include "runtime/support/units.h"
-#include "tools/plan/Prices.h"
-#include "tools/plan/Roles.h"
+#include "tools/plan/RoleTraffic.h"
+#include "tools/plan/ShadowPrices.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -20,9 +20,9 @@
 namespace boa {
 namespace {
 
-class Page {
+class PlanSummary {
 public:
-  Page(Trials &trials, const Found &found, const PageOptions &options)
+  PlanSummary(Trials &trials, const FoundPlan &found, const PlanSummaryOptions &options)
       : trials(trials), found(found), options(options), program(found.trial.program),
         tokens(program.train.batch * program.model.context) {}
 
@@ -73,7 +73,7 @@ private:
     absl::StrAppendFormat(&text, "  %-20s %11s %11s %11s %11s %11s\n", "each step moves", "size",
                           "from SSD", "to SSD", "to device", "to host");
     auto bytes = [](double count) { return count > 0 ? FormatBytes(count) : std::string("-"); };
-    for (const RoleUse &use : usesOf(program)) {
+    for (const RoleTraffic &use : trafficByRole(program)) {
       std::string role = use.role;
       std::replace(role.begin(), role.end(), '_', ' ');
       absl::StrAppendFormat(&text, "  %-20s %11s %11s %11s %11s %11s\n", role, bytes(use.bytes),
@@ -97,7 +97,7 @@ private:
   void addPrices() {
     absl::StrAppendFormat(&text, "\n  %-36s %11s %8s\n", "with a tenth more of", "a step takes",
                           "gain");
-    for (const Price &price : pricesOf(trials, found))
+    for (const ShadowPrice &price : shadowPricesOf(trials, found))
       absl::StrAppendFormat(&text, "  %-36s %12s %7.1f%%\n", price.resource,
                             FormatSeconds(price.seconds), 100 * (1 - price.seconds / seconds()));
   }
@@ -111,8 +111,8 @@ private:
   }
 
   Trials &trials;
-  const Found &found;
-  const PageOptions &options;
+  const FoundPlan &found;
+  const PlanSummaryOptions &options;
   const Program &program;
   const int64_t tokens;
   std::string text;
@@ -120,11 +120,12 @@ private:
 
 } // namespace
 
-std::string formatPage(Trials &trials, const Found &found, const PageOptions &options) {
-  return Page(trials, found, options).run();
+std::string formatPlanSummary(Trials &trials, const FoundPlan &found,
+                              const PlanSummaryOptions &options) {
+  return PlanSummary(trials, found, options).run();
 }
 
-std::vector<std::string> costsOf(const Found &found, const PageOptions &options) {
+std::vector<std::string> costsOf(const FoundPlan &found, const PlanSummaryOptions &options) {
   const Program &program = found.trial.program;
   const double ofToken =
       found.trial.seconds / (double(program.train.batch) * double(program.model.context));

@@ -1,12 +1,12 @@
-//===- Fill.cpp -----------------------------------------------------------===//
+//===- FillMemory.cpp -----------------------------------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "tools/plan/Fill.h"
+#include "tools/plan/FillMemory.h"
 
-#include "tools/plan/Roles.h"
+#include "tools/plan/RoleTraffic.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -36,18 +36,19 @@ double writtenBy(const Trial &trial) {
 
 /// Roles that may be placed in `room` bytes of memory as a whole. Such a role needs no slots, so it
 /// may take less memory than a part of it. Roles with the most traffic for each byte come first.
-std::vector<RoleUse> wholeRoles(const Choice &base, std::vector<RoleUse> roles, double room) {
-  auto moved = [](const RoleUse &use) { return (use.read + use.written) / use.bytes; };
-  llvm::erase_if(roles, [&](const RoleUse &use) {
+std::vector<RoleTraffic> wholeRoles(const Choice &base, std::vector<RoleTraffic> roles,
+                                    double room) {
+  auto moved = [](const RoleTraffic &use) { return (use.read + use.written) / use.bytes; };
+  llvm::erase_if(roles, [&](const RoleTraffic &use) {
     return !base.places.count(use.role) || use.bytes == 0 || use.bytes > room || moved(use) == 0;
   });
-  llvm::sort(roles, [&](const RoleUse &a, const RoleUse &b) {
+  llvm::sort(roles, [&](const RoleTraffic &a, const RoleTraffic &b) {
     return std::make_pair(-moved(a), a.role) < std::make_pair(-moved(b), b.role);
   });
   return roles;
 }
 
-Choice withWhole(Choice choice, const RoleUse &use) {
+Choice withWhole(Choice choice, const RoleTraffic &use) {
   choice.places[use.role] = {0, 100};
   return choice;
 }
@@ -57,7 +58,7 @@ using Filled = std::pair<Choice, const Trial *>;
 /// Places parts of roles in the memory that the best plan leaves. How much that is only a compiler
 /// knows: a buffer that stays in memory makes way for a home, which may gain less. Of the plans
 /// that fit the first, which leaves such buffers, and the fullest are simulated.
-void fillShares(Trials &trials, Filled &best, const std::vector<RoleUse> &roles,
+void fillShares(Trials &trials, Filled &best, const std::vector<RoleTraffic> &roles,
                 const std::optional<Space> &without) {
   const auto [base, baseTrial] = best;
   Room all = roomOf(baseTrial->program.machine), room = roomLeft(baseTrial->program);
@@ -65,7 +66,7 @@ void fillShares(Trials &trials, Filled &best, const std::vector<RoleUse> &roles,
     if (without)
       (*without == Space::device ? each->device : each->host) = 0;
   Room enough, tooMuch = all;
-  for (const RoleUse &use : roles)
+  for (const RoleTraffic &use : roles)
     if (auto place = base.places.find(use.role); place != base.places.end()) {
       tooMuch.device -= use.bytes * place->second.device / 100;
       tooMuch.host -= use.bytes * place->second.host / 100;
@@ -73,7 +74,7 @@ void fillShares(Trials &trials, Filled &best, const std::vector<RoleUse> &roles,
   std::optional<Choice> first, fullest;
   const int attempts = baseTrial->isQuick() ? kQuickAttempts : kSlowAttempts;
   for (int attempt = 0; attempt < attempts; ++attempt) {
-    const Choice choice = spread(base, roles, room, baseTrial->program);
+    const Choice choice = placeGreedily(base, roles, room, baseTrial->program);
     const Trial &trial = trials.compile(choice);
     if (trial.fits) {
       fullest = choice;
@@ -101,7 +102,7 @@ void fillShares(Trials &trials, Filled &best, const std::vector<RoleUse> &roles,
 }
 
 /// Places whole roles in `room` bytes of memory. A role stays if it fits.
-void fillWhole(Trials &trials, Choice choice, Filled &best, const std::vector<RoleUse> &roles,
+void fillWhole(Trials &trials, Choice choice, Filled &best, const std::vector<RoleTraffic> &roles,
                double room, const std::vector<Choice> &behind) {
   for (size_t i = 0; i < roles.size(); ++i) {
     if (roles[i].bytes > room)
@@ -131,16 +132,17 @@ bool isBetter(const Trial &trial, const Trial &best) {
          std::make_pair(writtenBy(best), best.seconds);
 }
 
-std::pair<Choice, const Trial *> fill(Trials &trials, const Choice &base, const Trial &baseTrial,
-                                      double bound, const std::vector<Choice> &behind,
-                                      const Without &without) {
+std::pair<Choice, const Trial *> fillMemory(Trials &trials, const Choice &base,
+                                            const Trial &baseTrial, double bound,
+                                            const std::vector<Choice> &behind,
+                                            const Exclusion &without) {
   Filled best(base, &baseTrial);
   if (base.places.empty())
     return best;
-  std::vector<RoleUse> roles = usesOf(baseTrial.program);
-  llvm::erase_if(roles, [&](const RoleUse &use) { return use.role == without.role; });
+  std::vector<RoleTraffic> roles = trafficByRole(baseTrial.program);
+  llvm::erase_if(roles, [&](const RoleTraffic &use) { return use.role == without.role; });
   const Room all = roomOf(baseTrial.program.machine);
-  const std::vector<RoleUse> whole = wholeRoles(base, roles, all.host);
+  const std::vector<RoleTraffic> whole = wholeRoles(base, roles, all.host);
   auto isFar = [&] { return best.second->seconds > bound * (1 + kNear); };
   std::vector<Choice> later;
   if (!whole.empty())

@@ -1,10 +1,10 @@
-//===- Compiled.cpp - A program in this process ---------------------------===//
+//===- CompiledProgram.cpp - A program in this process --------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "tools/Compiled.h"
+#include "tools/CompiledProgram.h"
 
 #include "tools/MemoryAdvice.h"
 
@@ -20,7 +20,7 @@ absl::Status withAdvice(absl::Status status, const Compiler &compiler,
   return status;
 }
 
-absl::Status Compiled::compile(const CompileRequest &request) {
+absl::Status CompiledProgram::compile(const CompileRequest &request) {
   auto made = compiler.jit(request);
   if (!made.ok())
     return withAdvice(made.status(), compiler, request);
@@ -35,7 +35,7 @@ absl::Status Compiled::compile(const CompileRequest &request) {
   return absl::OkStatus();
 }
 
-absl::Status Compiled::find(Kernels &kernels) {
+absl::Status CompiledProgram::find(Kernels &kernels) {
   absl::Status status = find("boa_kernel_table", kernels.table);
   if (status.ok() && !program.optimizer.name.empty())
     status = find("boa_optimizer", kernels.optimizer);

@@ -1,10 +1,10 @@
-//===- Moves.cpp ----------------------------------------------------------===//
+//===- Neighbors.cpp ------------------------------------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "tools/plan/Moves.h"
+#include "tools/plan/Neighbors.h"
 
 #include <algorithm>
 
@@ -19,16 +19,16 @@ int &shareOf(Shares &shares, Space memory) {
 
 } // namespace
 
-void makeMoves(Choice &choice, const Moves &moves) {
-  for (const auto &[role, memory, percent] : moves) {
+void applyNeighbor(Choice &choice, const Neighbor &neighbor) {
+  for (const auto &[role, memory, percent] : neighbor) {
     Shares &shares = choice.places[role];
     int &share = shareOf(shares, memory);
     share = std::clamp(share + percent, 0, share + shares.rest());
   }
 }
 
-std::vector<Moves> tenths(const Choice &choice, const std::vector<Space> &memories) {
-  std::vector<Moves> all;
+std::vector<Neighbor> tenthNeighbors(const Choice &choice, const std::vector<Space> &memories) {
+  std::vector<Neighbor> all;
   for (const auto &[role, shares] : choice.places)
     for (Space memory : memories)
       for (int percent : {kTenth, -kTenth})
@@ -36,18 +36,18 @@ std::vector<Moves> tenths(const Choice &choice, const std::vector<Space> &memori
   return all;
 }
 
-std::vector<Moves> exchanges(const Choice &choice, const std::vector<RoleUse> &uses,
-                             const std::vector<Space> &memories) {
-  std::vector<Moves> all;
+std::vector<Neighbor> exchangeNeighbors(const Choice &choice, const std::vector<RoleTraffic> &uses,
+                                        const std::vector<Space> &memories) {
+  std::vector<Neighbor> all;
   for (Space memory : memories)
-    for (const RoleUse &from : uses) {
+    for (const RoleTraffic &from : uses) {
       auto place = choice.places.find(from.role);
       if (place == choice.places.end())
         continue;
       Shares shares = place->second;
       const int there = shareOf(shares, memory);
       for (int percent : {std::min(kTenth, there), there}) {
-        for (const RoleUse &to : uses)
+        for (const RoleTraffic &to : uses)
           if (to.role != from.role && choice.places.count(to.role) && to.bytes > 0)
             if (const int more = int(percent * from.bytes / to.bytes); more > 0)
               all.push_back({{from.role, memory, -percent}, {to.role, memory, more}});

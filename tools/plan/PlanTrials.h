@@ -1,11 +1,11 @@
-//===- Trial.h - One plan, compiled and simulated ---------------*- C++ -*-===//
+//===- PlanTrials.h - Plans, compiled and simulated -------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_TOOLS_PLAN_TRIAL_H
-#define BOA_TOOLS_PLAN_TRIAL_H
+#ifndef BOA_TOOLS_PLAN_PLANTRIALS_H
+#define BOA_TOOLS_PLAN_PLANTRIALS_H
 
 #include "dialect/Config.h"
 #include "runtime/trainer/simulate.h"
@@ -85,9 +85,10 @@ public:
   /// Other threads try these in their order, in case that `run` is asked for them, and forget those
   /// of earlier calls. It changes no result and no count.
   void prepare(const std::vector<Choice> &choices, bool simulated = true);
-  /// On the same machine without limits of memory.
+  /// Runs it on the same machine without limits of memory.
   const Trial &runUnlimited(const Choice &choice);
-  /// With the chunks that a run has. A trial has fewer, to be fast, if a group is large.
+  /// Runs it with the chunks that a training has. A trial has fewer, to be fast, if a group is
+  /// large.
   const Trial &runWhole(const Choice &choice);
   const Trial &compileWhole(const Choice &choice);
   /// Seconds of a steady step of a trial that fits, on a machine with other rates.
@@ -97,21 +98,21 @@ public:
   /// How many were asked for.
   int64_t compiled() const { return countCompiled; }
   int64_t simulated() const { return countSimulated; }
-  /// Of the first trial that was not possible.
+  /// The failure of the first trial that was not possible.
   const std::optional<Failure> &firstFailure() const { return failure; }
 
-  /// As lines of a plan block that change nothing of what the spec gives.
+  /// The choice as a plan block. It changes no value that the spec gives.
   std::string block(const Choice &choice) const;
 
 private:
-  struct Made;
-  struct Way;
+  struct Entry;
+  struct Job;
   /// A simulation takes as long as its transfers are many. So many chunks are enough for shares
   /// in percent.
   static constexpr int64_t kMostChunks = 64;
-  Way wayOf(const Choice &choice, int64_t mostChunks, bool limited) const;
-  Made &entryOf(const Way &way);
-  void compile(Made &entry, const Way &way);
+  Job jobOf(const Choice &choice, int64_t mostChunks, bool limited) const;
+  Entry &entryOf(const Job &job);
+  void compile(Entry &entry, const Job &job);
   const Trial &make(const Choice &choice, bool simulated, int64_t mostChunks = kMostChunks,
                     bool limited = true);
   const Trial &makeWhole(const Choice &choice, bool simulated);
@@ -128,7 +129,7 @@ private:
 
   KernelStore kernels;
   std::mutex mutex; // of the next two
-  std::map<std::string, std::unique_ptr<Made>> made;
+  std::map<std::string, std::unique_ptr<Entry>> entries;
   std::vector<std::unique_ptr<Compiler>> idle;
   std::atomic<int64_t> prepared = 0; // calls
   llvm::DefaultThreadPool others;
@@ -136,4 +137,4 @@ private:
 
 } // namespace boa
 
-#endif // BOA_TOOLS_PLAN_TRIAL_H
+#endif // BOA_TOOLS_PLAN_PLANTRIALS_H

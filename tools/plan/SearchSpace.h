@@ -1,4 +1,4 @@
-//===- Free.h - What a plan block leaves open -------------------*- C++ -*-===//
+//===- SearchSpace.h - What a plan block leaves open ------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,19 +8,19 @@
 // The values that a search may choose from. A setting that the plan block gives has one.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_TOOLS_PLAN_FREE_H
-#define BOA_TOOLS_PLAN_FREE_H
+#ifndef BOA_TOOLS_PLAN_SEARCHSPACE_H
+#define BOA_TOOLS_PLAN_SEARCHSPACE_H
 
-#include "tools/plan/Trial.h"
+#include "tools/plan/PlanTrials.h"
 
 namespace boa {
 
 /// The layers of the deepest kind.
 int64_t countLayers(const Program &program);
 
-class Free {
+class SearchSpace {
 public:
-  explicit Free(const Trials &trials) : trials(trials), config(*trials.config()) {}
+  explicit SearchSpace(const Trials &trials) : trials(trials), config(*trials.config()) {}
 
   std::vector<Schedule> orders() const;
   std::vector<bool> recomputes() const;
@@ -45,4 +45,4 @@ private:
 
 } // namespace boa
 
-#endif // BOA_TOOLS_PLAN_FREE_H
+#endif // BOA_TOOLS_PLAN_SEARCHSPACE_H

@@ -1,10 +1,10 @@
-//===- Roles.cpp ----------------------------------------------------------===//
+//===- RoleTraffic.cpp ----------------------------------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "tools/plan/Roles.h"
+#include "tools/plan/RoleTraffic.h"
 
 #include "runtime/view/wear.h"
 
@@ -95,8 +95,8 @@ const std::vector<std::string> &planRoles() {
   return roles;
 }
 
-std::vector<RoleUse> usesOf(const Program &program) {
-  std::map<std::string, RoleUse> uses;
+std::vector<RoleTraffic> trafficByRole(const Program &program) {
+  std::map<std::string, RoleTraffic> uses;
   const Traffic traffic = program.TrafficOfStep(/*earlier=*/2);
   std::map<std::string, std::string> planRoleOf; // each role's traffic counts once
   for (const Storage &storage : program.storages) {
@@ -107,13 +107,13 @@ std::vector<RoleUse> usesOf(const Program &program) {
     planRoleOf[storage.role] = role;
   }
   for (const auto &[name, role] : planRoleOf) {
-    RoleUse &use = uses[role];
+    RoleTraffic &use = uses[role];
     use.read += valueOf(traffic.read, name);
     use.written += valueOf(traffic.written, name);
     use.toDevice += valueOf(traffic.to_device, name);
     use.toHost += valueOf(traffic.to_host, name);
   }
-  std::vector<RoleUse> list;
+  std::vector<RoleTraffic> list;
   for (auto &[role, use] : uses) {
     use.role = role;
     list.push_back(use);
@@ -140,28 +140,28 @@ Room roomLeft(const Program &program) {
   return room;
 }
 
-Choice spread(const Choice &base, const std::vector<RoleUse> &roles, Room room,
-              const Program &program) {
+Choice placeGreedily(const Choice &base, const std::vector<RoleTraffic> &roles, Room room,
+                     const Program &program) {
   const MachineSettings &machine = program.machine;
   const SsdRates ssd = ratesOf(machine);
-  auto time = [&](const RoleUse &use) {
+  auto time = [&](const RoleTraffic &use) {
     return timeOf(use.read, ssd.read) + timeOf(use.written, ssd.write);
   };
-  auto timeOfCopies = [&](const RoleUse &use) {
+  auto timeOfCopies = [&](const RoleTraffic &use) {
     return timeOf(use.toDevice, double(machine.to_device)) +
            timeOf(use.toHost, double(machine.to_host));
   };
-  std::vector<const RoleUse *> order;
-  for (const RoleUse &role : roles)
+  std::vector<const RoleTraffic *> order;
+  for (const RoleTraffic &role : roles)
     if (base.places.count(role.role) && role.bytes > 0)
       order.push_back(&role);
   Choice choice = base;
   auto place = [&](double &left, int Shares::*tier, auto gain) {
-    llvm::sort(order, [&](const RoleUse *a, const RoleUse *b) {
+    llvm::sort(order, [&](const RoleTraffic *a, const RoleTraffic *b) {
       return std::make_pair(-gain(*a) / a->bytes, a->role) <
              std::make_pair(-gain(*b) / b->bytes, b->role);
     });
-    for (const RoleUse *role : order) {
+    for (const RoleTraffic *role : order) {
       Shares &shares = choice.places[role->role];
       if (gain(*role) <= 0)
         continue;
@@ -171,7 +171,7 @@ Choice spread(const Choice &base, const std::vector<RoleUse> &roles, Room room,
     }
   };
   if (IsSeparate(machine))
-    place(room.device, &Shares::device, [&](const RoleUse &use) {
+    place(room.device, &Shares::device, [&](const RoleTraffic &use) {
       // An update takes its state from the memory in which it runs.
       const bool onHost = use.role == "optimizer" && !program.UpdatesOnDevice();
       return onHost ? 0 : timeOfCopies(use) + time(use);
@@ -239,7 +239,7 @@ Limits limitsOf(const Trial &trial, const MachineSettings &machine, bool saved) 
 std::optional<double> tokensThatHideSsd(const Trial &trial) {
   const Program &program = trial.program;
   double readFixed = 0, writtenFixed = 0, read = 0, written = 0;
-  for (const RoleUse &use : usesOf(program)) {
+  for (const RoleTraffic &use : trafficByRole(program)) {
     const bool isFixed =
         use.role == "weights" || use.role == "gradients" || use.role == "optimizer";
     (isFixed ? readFixed : read) += use.read;

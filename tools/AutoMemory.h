@@ -1,11 +1,11 @@
-//===- FreeMemory.h - `memory = auto` -----------------------------*- C++ -*-===//
+//===- AutoMemory.h - `memory = auto` ---------------------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_TOOLS_FREEMEMORY_H
-#define BOA_TOOLS_FREEMEMORY_H
+#ifndef BOA_TOOLS_AUTOMEMORY_H
+#define BOA_TOOLS_AUTOMEMORY_H
 
 #include "tools/Compiler.h"
 
@@ -19,4 +19,4 @@ absl::Status replaceAutoMemory(CompileRequest &request);
 
 } // namespace boa
 
-#endif // BOA_TOOLS_FREEMEMORY_H
+#endif // BOA_TOOLS_AUTOMEMORY_H

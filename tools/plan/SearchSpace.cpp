@@ -1,12 +1,12 @@
-//===- Free.cpp -----------------------------------------------------------===//
+//===- SearchSpace.cpp ----------------------------------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "tools/plan/Free.h"
+#include "tools/plan/SearchSpace.h"
 
-#include "tools/plan/Roles.h"
+#include "tools/plan/RoleTraffic.h"
 
 #include <algorithm>
 
@@ -20,24 +20,24 @@ int64_t countLayers(const Program &program) {
   return most;
 }
 
-std::vector<Schedule> Free::orders() const {
+std::vector<Schedule> SearchSpace::orders() const {
   if (trials.isGiven("plan.schedule"))
     return {config.plan.schedule};
   return {Schedule::vertical, Schedule::horizontal};
 }
 
-std::vector<bool> Free::recomputes() const {
+std::vector<bool> SearchSpace::recomputes() const {
   if (trials.isGiven("plan.schedule.recompute") || trials.isGiven("plan.schedule.keep"))
     return {config.plan.recompute};
   return {true, false};
 }
 
-bool Free::someLayersMayKeep() const {
+bool SearchSpace::someLayersMayKeep() const {
   return !trials.isGiven("plan.schedule.keep") &&
          (config.plan.recompute || !trials.isGiven("plan.schedule.recompute"));
 }
 
-std::vector<int64_t> Free::microBatches() const {
+std::vector<int64_t> SearchSpace::microBatches() const {
   if (trials.isGiven("plan.micro_batch"))
     return {config.microBatch()};
   std::vector<int64_t> sizes;
@@ -47,14 +47,14 @@ std::vector<int64_t> Free::microBatches() const {
   return sizes;
 }
 
-int64_t Free::nextMicroBatch(int64_t size) const {
+int64_t SearchSpace::nextMicroBatch(int64_t size) const {
   for (int64_t smaller : microBatches())
     if (smaller < size)
       return smaller;
   return 0;
 }
 
-std::vector<double> Free::delays(Schedule order) const {
+std::vector<double> SearchSpace::delays(Schedule order) const {
   if (trials.isGiven("plan.schedule.delay"))
     return {config.plan.delay};
   // The norm of all gradients comes before the first update.
@@ -63,13 +63,13 @@ std::vector<double> Free::delays(Schedule order) const {
   return {0, 0.25, 0.5, 0.75, 1};
 }
 
-std::vector<int64_t> Free::prefetches() const {
+std::vector<int64_t> SearchSpace::prefetches() const {
   if (trials.isGiven("plan.schedule.prefetch"))
     return {config.plan.prefetch};
   return {1, 2, 3};
 }
 
-std::vector<int64_t> Free::keeps(const Program &program) const {
+std::vector<int64_t> SearchSpace::keeps(const Program &program) const {
   if (trials.isGiven("plan.schedule.keep"))
     return {config.plan.keep};
   const int64_t layers = countLayers(program);
@@ -80,8 +80,8 @@ std::vector<int64_t> Free::keeps(const Program &program) const {
   return counts;
 }
 
-Choice Free::smallest(Schedule order, bool recompute, int64_t microBatch,
-                      int64_t vocabularyBlocks) const {
+Choice SearchSpace::smallest(Schedule order, bool recompute, int64_t microBatch,
+                             int64_t vocabularyBlocks) const {
   Choice choice;
   choice.order = order;
   choice.recompute = recompute;

@@ -1,10 +1,10 @@
-//===- Trial.cpp ----------------------------------------------------------===//
+//===- PlanTrials.cpp -----------------------------------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "tools/plan/Trial.h"
+#include "tools/plan/PlanTrials.h"
 
 #include "frontend/Frontend.h"
 #include "frontend/Printer.h"
@@ -34,7 +34,7 @@ double steadySeconds(const SimulatedRun &run) {
   return sum / double(kSteady);
 }
 
-/// In percent, with the fewest digits that read back as the same share.
+/// A share in percent, with the fewest digits that read back as the same share.
 std::string printShare(double share) {
   for (int digits = 1; digits <= 17; ++digits) {
     const std::string text = absl::StrFormat("%.*g", digits, 100 * share);
@@ -56,7 +56,7 @@ absl::StatusOr<SimulatedRun> simulateSteps(const Program &program, boa_entry_poi
   return Simulate(program, entries, options);
 }
 
-/// As a spec writes it.
+/// The placement as a spec writes it.
 std::string print(const Placement &place) {
   std::vector<std::string> parts;
   for (const Placement::Part &part : place.parts)
@@ -79,13 +79,13 @@ bool Trial::isQuick() const {
   return chunks <= kFewChunks;
 }
 
-/// How a choice is compiled.
-struct Trials::Way {
+/// A compilation of a choice: its key among the entries, and the request.
+struct Trials::Job {
   std::string key;
   CompileRequest request;
 };
 
-struct Trials::Made {
+struct Trials::Entry {
   std::once_flag compiled, simulated;
   bool isAskedFor = false, isUsed = false; // compiled, simulated
   std::unique_ptr<JitProgram> jit;
@@ -137,7 +137,7 @@ private:
   }
 };
 
-/// More would take much memory, and try choices that no search needs.
+/// The number of other threads. More would take much memory, and try choices that no search needs.
 static unsigned countOthers() {
   constexpr unsigned kMost = 8;
   return std::min(llvm::hardware_concurrency().compute_thread_count() - 1, kMost);
@@ -244,13 +244,13 @@ std::string Trials::block(const Choice &choice) const {
   return absl::StrCat(text, "  }\n", own, "}\n");
 }
 
-Trials::Way Trials::wayOf(const Choice &choice, int64_t mostChunks, bool limited) const {
+Trials::Job Trials::jobOf(const Choice &choice, int64_t mostChunks, bool limited) const {
   std::vector<std::string> changes = overrides(choice);
   if (!limited)
     for (const char *memory : {"machine.device.memory=none", "machine.host.memory=none"})
       changes.push_back(memory);
-  Way way = {absl::StrCat(absl::StrJoin(changes, "\n"), "\n", mostChunks), request};
-  CompileRequest &changed = way.request;
+  Job job = {absl::StrCat(absl::StrJoin(changes, "\n"), "\n", mostChunks), request};
+  CompileRequest &changed = job.request;
   llvm::append_range(changed.overrides, changes);
   changed.mostChunks = mostChunks;
   // Kernels do not work on chunks, but the number of chunks changes the padding of their weights.
@@ -262,19 +262,19 @@ Trials::Way Trials::wayOf(const Choice &choice, int64_t mostChunks, bool limited
   // Of several kinds of layers, some may have none that keeps its activations.
   if (choice.keep > 0)
     absl::StrAppend(&changed.kernels, " and kept", kindsOfLayers > 1 ? choice.keep : 0);
-  return way;
+  return job;
 }
 
-Trials::Made &Trials::entryOf(const Way &way) {
+Trials::Entry &Trials::entryOf(const Job &job) {
   const std::lock_guard<std::mutex> lock(mutex);
-  std::unique_ptr<Made> &found = made[way.key];
+  std::unique_ptr<Entry> &found = entries[job.key];
   if (!found)
-    found = std::make_unique<Made>();
+    found = std::make_unique<Entry>();
   return *found;
 }
 
 /// Waits while another thread compiles it.
-void Trials::compile(Made &entry, const Way &way) {
+void Trials::compile(Entry &entry, const Job &job) {
   std::call_once(entry.compiled, [&] {
     std::unique_ptr<Compiler> compiler;
     {
@@ -286,16 +286,16 @@ void Trials::compile(Made &entry, const Way &way) {
     }
     if (!compiler)
       compiler = std::make_unique<Compiler>(/*quiet=*/true, &kernels);
-    entry.compile(*compiler, way.request);
+    entry.compile(*compiler, job.request);
     const std::lock_guard<std::mutex> lock(mutex);
     idle.push_back(std::move(compiler));
   });
 }
 
 const Trial &Trials::make(const Choice &choice, bool simulated, int64_t mostChunks, bool limited) {
-  const Way way = wayOf(choice, mostChunks, limited);
-  Made &entry = entryOf(way);
-  compile(entry, way);
+  const Job job = jobOf(choice, mostChunks, limited);
+  Entry &entry = entryOf(job);
+  compile(entry, job);
   countCompiled += !std::exchange(entry.isAskedFor, true);
   if (simulated) {
     entry.simulate();
@@ -311,11 +311,11 @@ void Trials::prepare(const std::vector<Choice> &choices, bool simulated) {
   if (countOthers() == 0) // the only core is the caller's
     return;
   for (const Choice &choice : choices)
-    others.async([this, now, simulated, way = wayOf(choice, kMostChunks, /*limited=*/true)] {
+    others.async([this, now, simulated, job = jobOf(choice, kMostChunks, /*limited=*/true)] {
       if (prepared != now)
         return;
-      Made &entry = entryOf(way);
-      compile(entry, way);
+      Entry &entry = entryOf(job);
+      compile(entry, job);
       if (simulated)
         entry.simulate();
     });

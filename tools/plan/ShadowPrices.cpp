@@ -1,12 +1,12 @@
-//===- Prices.cpp ---------------------------------------------------------===//
+//===- ShadowPrices.cpp ---------------------------------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "tools/plan/Prices.h"
+#include "tools/plan/ShadowPrices.h"
 
-#include "tools/plan/Free.h"
+#include "tools/plan/SearchSpace.h"
 
 #include "absl/strings/str_cat.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -19,14 +19,14 @@ namespace {
 
 void raise(int64_t &rate) { rate += rate / 10; }
 
-class Prices {
+class ShadowPrices {
 public:
   // With fewer chunks, which is much faster and gains as much.
-  Prices(Trials &trials, const Found &found)
+  ShadowPrices(Trials &trials, const FoundPlan &found)
       : trials(trials), found(found),
         trial(trials.run(found.choice).fits ? trials.run(found.choice) : found.trial) {}
 
-  std::vector<Price> run() {
+  std::vector<ShadowPrice> run() {
     rate("operations of the device", [](MachineSettings &machine) {
       raise(machine.compute);
       raise(machine.compute_bf16);
@@ -80,10 +80,10 @@ private:
 
   void simulateRates() {
     llvm::DefaultThreadPool pool(llvm::hardware_concurrency());
-    for (Faster &each : rates)
+    for (RaisedRate &each : rates)
       pool.async([&] { each.seconds = Trials::simulate(trial, each.machine); });
     pool.wait();
-    for (const Faster &each : rates)
+    for (const RaisedRate &each : rates)
       add(each.resource, each.seconds / trial.seconds);
   }
 
@@ -114,7 +114,7 @@ private:
           break;
         }
     const int64_t layers = countLayers(trial.program);
-    if (found.choice.recompute && Free(trials).someLayersMayKeep() &&
+    if (found.choice.recompute && SearchSpace(trials).someLayersMayKeep() &&
         found.choice.keep + 1 < layers) {
       choices.push_back(found.choice);
       choices.back().keep =
@@ -124,21 +124,21 @@ private:
   }
 
   Trials &trials;
-  const Found &found;
+  const FoundPlan &found;
   const Trial trial;
-  struct Faster {
+  struct RaisedRate {
     std::string resource;
     MachineSettings machine;
     double seconds; // of a step
   };
-  std::vector<Faster> rates;
-  std::vector<Price> prices;
+  std::vector<RaisedRate> rates;
+  std::vector<ShadowPrice> prices;
 };
 
 } // namespace
 
-std::vector<Price> pricesOf(Trials &trials, const Found &found) {
-  return Prices(trials, found).run();
+std::vector<ShadowPrice> shadowPricesOf(Trials &trials, const FoundPlan &found) {
+  return ShadowPrices(trials, found).run();
 }
 
 } // namespace boa

@@ -1,10 +1,10 @@
-//===- FreeMemory.cpp - `memory = auto` -----------------------------------===//
+//===- AutoMemory.cpp - `memory = auto` -----------------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "tools/FreeMemory.h"
+#include "tools/AutoMemory.h"
 
 #include "runtime/device/cuda/gpu.h"
 #include "runtime/probe/host.h"
@@ -24,7 +24,7 @@ constexpr int64_t kOfLibraries = 1024 * kMiB, kOfLocal = 64;
 
 constexpr char kDevicePath[] = "machine.device.memory", kHostPath[] = "machine.host.memory";
 
-absl::Status tooLittle(const char *path, int64_t free) {
+absl::Status refuseTooLittle(const char *path, int64_t free) {
   return absl::ResourceExhaustedError(
       absl::StrCat(path, " = auto: of this machine's memory ", FormatBytes(double(free)),
                    " are free, too little for a training: end what else runs, or give a size"));
@@ -40,7 +40,7 @@ absl::StatusOr<int64_t> freeOnGpu() {
   const int64_t kept = kOfLibraries + (*gpu)->total_bytes() / kOfLocal;
   const int64_t free = (*gpu)->free_bytes();
   if (free <= kept)
-    return tooLittle(kDevicePath, free);
+    return refuseTooLittle(kDevicePath, free);
   return free - kept;
 }
 
@@ -79,7 +79,7 @@ absl::Status replaceAutoMemory(CompileRequest &request) {
   int64_t bytes = free - free / kOfSystem - kOfProcess;
   const char *path = ofDevice ? kDevicePath : kHostPath;
   if (bytes <= 0)
-    return tooLittle(path, free);
+    return refuseTooLittle(path, free);
   if (ofDevice && ofHost) {
     bytes /= 2;
   } else if (!onGpu) {

@@ -1,10 +1,10 @@
-//===- Choose.cpp ---------------------------------------------------------===//
+//===- ChoosePlan.cpp -----------------------------------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "tools/plan/Choose.h"
+#include "tools/plan/ChoosePlan.h"
 
 #include "runtime/device/simulated.h"
 #include "tools/MemoryAdvice.h"
@@ -19,9 +19,9 @@ namespace boa {
 namespace {
 
 /// Looks for changes that make the smallest plan fit.
-class Nearest {
+class FittingChanges {
 public:
-  Nearest(Trials &trials, const Shortage &shortage)
+  FittingChanges(Trials &trials, const Shortage &shortage)
       : trials(trials), config(*trials.config()), shortage(shortage) {}
 
   std::string run() {
@@ -60,7 +60,7 @@ private:
         findMemory(config.machine, *shortage.need, [&](const std::vector<std::string> &changes) {
           choice.changes = changes;
           const Trial &trial = trials.compileWhole(choice);
-          return WithMemory{trial.possible, trial.need};
+          return FitResult{trial.possible, trial.need};
         });
     memories = std::max<size_t>(enough.size(), 1);
     if (enough.size() > 1)
@@ -104,22 +104,22 @@ private:
 
 } // namespace
 
-absl::StatusOr<Found> choosePlan(Trials &trials) {
+absl::StatusOr<FoundPlan> choosePlan(Trials &trials) {
   const Config &config = *trials.config();
   const bool onDevice = IsSeparate(config.machine) && config.updateSpace() == Space::device;
   if (absl::Status status = CheckSimulatedRates(config.machine, onDevice, /*on_ssd=*/false);
       !status.ok())
     return status;
   Shortage shortage;
-  std::optional<Found> found = findPlan(trials, shortage);
+  std::optional<FoundPlan> found = findPlan(trials, shortage);
   // A plan that is possible and does not fit has a need.
   if (!found && !shortage.need && trials.firstFailure()) {
     std::fputs(trials.firstFailure()->diagnostics.c_str(), stderr);
     return trials.firstFailure()->status;
   }
   if (!found)
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no plan fits: ", shortage.need->text, Nearest(trials, shortage).run()));
+    return absl::ResourceExhaustedError(absl::StrCat("no plan fits: ", shortage.need->text,
+                                                     FittingChanges(trials, shortage).run()));
   found->block = trials.block(found->choice);
   return *std::move(found);
 }

@@ -1,15 +1,15 @@
-//===- Report.cpp - The pages of plans and simulations --------------------===//
+//===- PlanReport.cpp - The reports of plans and simulations --------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "tools/plan/Report.h"
+#include "tools/plan/PlanReport.h"
 
 #include "runtime/support/units.h"
 #include "runtime/view/report_file.h"
-#include "tools/plan/Prices.h"
-#include "tools/plan/Reasons.h"
+#include "tools/plan/Alternatives.h"
+#include "tools/plan/ShadowPrices.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -30,8 +30,8 @@ void warnOfWear(Report &report, double seconds) {
 
 } // namespace
 
-absl::Status writePlanReport(const std::string &path, Trials &trials, const Found &found,
-                             const PageOptions &options) {
+absl::Status writePlanReport(const std::string &path, Trials &trials, const FoundPlan &found,
+                             const PlanSummaryOptions &options) {
   absl::StatusOr<SimulatedRun> run = Trials::record(found.trial);
   if (!run.ok())
     return run.status();
@@ -40,14 +40,14 @@ absl::Status writePlanReport(const std::string &path, Trials &trials, const Foun
   report.program = &program;
   report.what = "Plan";
   report.block = trials.block(found.choice);
-  report.reasons = reasonsOf(trials, found);
+  report.reasons = compareAlternatives(trials, found);
   report.runs.push_back(std::move(run->step));
   report.runs[0].seconds = found.trial.seconds;
   report.runs[0].moved = program.TrafficOfStep(/*earlier=*/2);
   report.bound_seconds = found.bound.seconds;
   report.bound_link = found.bound.link;
   report.bound_of_machine = true;
-  report.curve = curveOf(trials, found.choice);
+  report.curve = throughputByBatch(trials, found.choice);
   report.writes = writesOf(found.trial);
   const double tokens = double(program.train.batch) * double(program.model.context);
   double longest = found.trial.seconds * double(program.train.steps);
@@ -55,7 +55,7 @@ absl::Status writePlanReport(const std::string &path, Trials &trials, const Foun
     longest = std::max(longest, found.trial.seconds * options.tokens / tokens);
   for (const std::string &sentence : costsOf(found, options))
     report.notes.push_back(sentence + ".");
-  for (const Price &price : pricesOf(trials, found))
+  for (const ShadowPrice &price : shadowPricesOf(trials, found))
     report.notes.push_back(absl::StrFormat("With a tenth more of %s a step takes %s, %.1f%% less.",
                                            price.resource, FormatSeconds(price.seconds),
                                            100 * (1 - price.seconds / found.trial.seconds)));
@@ -91,7 +91,7 @@ absl::Status writeSimulationReport(const std::string &path, const CompileRequest
     choice.vocabularyBlocks = plan.vocabulary_blocks;
     report.block = trials->block(choice);
     if (withCurve)
-      report.curve = curveOf(*trials, choice);
+      report.curve = throughputByBatch(*trials, choice);
   }
   return WriteReport(path, report);
 }

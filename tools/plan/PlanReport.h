@@ -1,13 +1,13 @@
-//===- Report.h - The pages of plans and simulations ------------*- C++ -*-===//
+//===- PlanReport.h - The reports of plans and simulations ------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_TOOLS_PLAN_REPORT_H
-#define BOA_TOOLS_PLAN_REPORT_H
+#ifndef BOA_TOOLS_PLAN_PLANREPORT_H
+#define BOA_TOOLS_PLAN_PLANREPORT_H
 
-#include "tools/plan/Page.h"
+#include "tools/plan/PlanSummary.h"
 #include "tools/plan/Search.h"
 
 #include <string>
@@ -15,8 +15,8 @@
 namespace boa {
 
 /// The page of a plan that was chosen, with the reason of each setting.
-absl::Status writePlanReport(const std::string &path, Trials &trials, const Found &found,
-                             const PageOptions &options);
+absl::Status writePlanReport(const std::string &path, Trials &trials, const FoundPlan &found,
+                             const PlanSummaryOptions &options);
 
 /// The page of a simulated spec, under its own plan. `request`: the one that was compiled.
 /// `withCurve`: with other batches, too.
@@ -25,4 +25,4 @@ absl::Status writeSimulationReport(const std::string &path, const CompileRequest
 
 } // namespace boa
 
-#endif // BOA_TOOLS_PLAN_REPORT_H
+#endif // BOA_TOOLS_PLAN_PLANREPORT_H
