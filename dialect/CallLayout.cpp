@@ -74,7 +74,7 @@ private:
 };
 } // namespace
 
-std::string CallLayout::whyNot(FunctionOpInterface func) {
+std::string CallLayout::findFault(FunctionOpInterface func) {
   auto check = [&](Type type, DictionaryAttr attrs) -> std::string {
     std::string text;
     llvm::raw_string_ostream stream(text);

@@ -49,11 +49,11 @@ struct CallLayout {
   llvm::SmallVector<CallSlot> updates() const;
   llvm::SmallVector<CallSlot> writes() const;
 
-  /// Of a function for which `whyNot` finds nothing.
+  /// Of a function for which `findFault` finds nothing.
   static CallLayout get(mlir::FunctionOpInterface func);
   /// The reason why a call of `func` has no layout: a type that is no tensor of static
   /// shape, or a parameter that does not exist. Empty if it has one.
-  static std::string whyNot(mlir::FunctionOpInterface func);
+  static std::string findFault(mlir::FunctionOpInterface func);
 };
 
 } // namespace boa

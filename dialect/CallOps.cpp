@@ -52,7 +52,7 @@ static LogicalResult verifySlots(Operation *op, FlatSymbolRefAttr callee, String
 
 static LogicalResult verifyLayout(Operation *op, FlatSymbolRefAttr callee,
                                   FunctionOpInterface func) {
-  std::string why = CallLayout::whyNot(func);
+  std::string why = CallLayout::findFault(func);
   if (why.empty())
     return success();
   return op->emitOpError("cannot call ") << callee << ": it " << why;

@@ -47,7 +47,7 @@ int64_t Position::getEntry(StorageOp storage, ArrayRef<Value> indices) const {
   return entry;
 }
 
-std::string inWords(const Position::Iteration &iteration) {
+std::string describeIteration(const Position::Iteration &iteration) {
   std::string words;
   // Loops of one dimension keep their order; those of different ones may not.
   for (Dimension dimension : {Dimension::layer, Dimension::micro_batch, Dimension::chunk})

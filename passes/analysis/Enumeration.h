@@ -60,8 +60,8 @@ private:
   mlir::Value spanned;
 };
 
-/// "layer 1, micro_batch 3": does not depend on how the loops are nested.
-std::string inWords(const Position::Iteration &iteration);
+/// "layer 1, micro_batch 3": the text does not depend on how the loops are nested.
+std::string describeIteration(const Position::Iteration &iteration);
 
 /// Calls `visit` for each op of the entry point in the order in which it runs,
 /// except loops and index arithmetic. The verifier of boa.step lets in no other ops.

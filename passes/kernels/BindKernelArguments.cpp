@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/kernels/AngleTables.h"
 #include "passes/kernels/KernelPasses.h"
-#include "passes/kernels/Tables.h"
 
 #include <numeric>
 

@@ -160,7 +160,7 @@ struct BlockRows : boa::impl::BlockRowsBase<BlockRows> {
     llvm::DenseSet<Operation *> gone;
     for (kernel::GemmOp product : products)
       if (!gone.contains(product) && widens(product))
-        consider(product, gone);
+        tryBlocks(product, gone);
   }
 
   static bool widens(kernel::GemmOp product) {
@@ -168,7 +168,7 @@ struct BlockRows : boa::impl::BlockRowsBase<BlockRows> {
     return !product.getTransposeA() && columns > tensorTypeOf(product.getA()).getShape().back();
   }
 
-  void consider(kernel::GemmOp product, llvm::DenseSet<Operation *> &gone) {
+  void tryBlocks(kernel::GemmOp product, llvm::DenseSet<Operation *> &gone) {
     Location loc = product.getLoc();
     auto remark = remark::RemarkOpts::name("block-rows").category("boa-kernel");
     RowChain chain(product);

@@ -10,9 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/kernels/AngleTables.h"
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/MemoryAccess.h"
-#include "passes/kernels/Tables.h"
 
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
@@ -124,7 +124,7 @@ Value getPrevious(OpResult result) {
 }
 
 /// Whether two parts of a tensor have no element in common.
-bool areApart(tensor::InsertSliceOp a, tensor::InsertSliceOp b) {
+bool areDisjoint(tensor::InsertSliceOp a, tensor::InsertSliceOp b) {
   auto endsBefore = [](tensor::InsertSliceOp op, tensor::InsertSliceOp other, int64_t i) {
     return op.getStaticOffsets()[i] + op.getStaticSizes()[i] <= other.getStaticOffsets()[i];
   };
@@ -170,7 +170,7 @@ SmallVector<tensor::InsertSliceOp> getParts(tensor::EmptyOp empty) {
     auto part = dyn_cast<tensor::InsertSliceOp>(*whole.user_begin());
     if (!part || part.getDest() != whole || part->getBlock() != empty->getBlock() ||
         !hasStaticPlace(part) || getWriters(part).empty() ||
-        !llvm::all_of(parts, [&](auto other) { return areApart(part, other); }))
+        !llvm::all_of(parts, [&](auto other) { return areDisjoint(part, other); }))
       break;
     parts.push_back(part);
   }

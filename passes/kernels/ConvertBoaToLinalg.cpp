@@ -16,7 +16,7 @@
 #include "dialect/Boa.h"
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/LinalgBuilder.h"
-#include "passes/kernels/NormalFunction.h"
+#include "passes/kernels/NormalDistribution.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 

@@ -45,7 +45,7 @@ bool isTemporary(Value memref) {
 }
 
 /// Whether `from` may be `to` from its first access to its last.
-bool mayBeOne(Value from, Value to, Operation *copy) {
+bool canReplace(Value from, Value to, Operation *copy) {
   Value root = getMemoryRoot(to), fromRoot = getMemoryRoot(from);
   bool started = false, copied = false, overwritten = false;
   for (Operation &op : *copy->getBlock()) {
@@ -93,7 +93,7 @@ struct ElideKernelCopies : boa::impl::ElideKernelCopiesBase<ElideKernelCopies> {
         copy.erase();
         continue;
       }
-      if (!isTemporary(from) || !hasOnlyPlainUsers(from) || !mayBeOne(from, to, copy))
+      if (!isTemporary(from) || !hasOnlyPlainUsers(from) || !canReplace(from, to, copy))
         continue;
       Operation *first = *llvm::min_element(
           from.getUsers(), [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });

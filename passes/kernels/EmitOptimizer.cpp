@@ -89,8 +89,8 @@ private:
     builder.setInsertionPointToStart(op.getBody());
     inner(op.getInductionVar());
   }
-  /// Zero bits if a value is finite.
-  Value look(Value bits, Value value) {
+  /// Adds the bits of a value minus itself, which are zero if it is finite.
+  Value checkFinite(Value bits, Value value) {
     Value zero = arith::SubFOp::create(builder, loc, value, value);
     return arith::OrIOp::create(builder, loc, bits, body.bitsOf(zero));
   }
@@ -137,14 +137,14 @@ private:
       SmallVector<Value> results = body.clone(optimizer.getUpdate(), operands);
       for (auto [number, state] : llvm::enumerate(states)) {
         Value value = results[1 + number];
-        bits = look(bits, value);
+        bits = checkFinite(bits, value);
         if (state.second.isBF16()) {
           Value element = arith::TruncIOp::create(builder, loc, i32, i);
           value = body.narrow(value, body.random(seed, element, number));
         }
         store(value, memory[number], i);
       }
-      bits = look(bits, results[0]);
+      bits = checkFinite(bits, results[0]);
       if (hasLow) {
         auto [upper, lower] = body.splitMaster(results[0]);
         store(upper, weights, i);

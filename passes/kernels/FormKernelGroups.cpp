@@ -35,14 +35,14 @@ struct Group {
 };
 
 /// What an op would jump over: a group, or a library op.
-struct Passed {
+struct Predecessor {
   Operation *first;
   std::optional<unsigned> group;
   SmallVector<MemoryAccess> accesses;
 };
 
 /// The space of the group with `member` in it, or why it does not fit.
-std::variant<GroupSpace, std::string> fit(const Group &group, const GroupMember &member) {
+std::variant<GroupSpace, std::string> extendSpace(const Group &group, const GroupMember &member) {
   GroupSpace space = member.getSpace();
   // One part is one thread's: more ops in it would wait for one another.
   if (space.axis != group.space.axis || space.isWhole() || group.space.isWhole())
@@ -83,26 +83,26 @@ private:
   /// nearest group.
   bool join(const GroupMember &member, std::string &why) {
     bool far = false;
-    auto because = [&](const std::string &reason) {
+    auto setReason = [&](const std::string &reason) {
       if (why.empty())
         why = reason;
     };
-    for (Passed &passed : llvm::reverse(order)) {
+    for (Predecessor &passed : llvm::reverse(order)) {
       bool depends = mayConflict(passed.accesses, member.accesses);
       far |= !passed.group;
       if (passed.group && (!far || depends)) {
         Group &group = groups[*passed.group];
-        auto fitted = fit(group, member);
+        auto fitted = extendSpace(group, member);
         if (auto *space = std::get_if<GroupSpace>(&fitted)) {
           group.space = std::move(*space);
           group.members.push_back(member);
           llvm::append_range(passed.accesses, member.accesses);
           return true;
         }
-        because(std::get<std::string>(fitted));
+        setReason(std::get<std::string>(fitted));
       }
       if (depends) {
-        because("depends on " + passed.first->getName().getStringRef().str() + " before it");
+        setReason("depends on " + passed.first->getName().getStringRef().str() + " before it");
         return false;
       }
     }
@@ -110,7 +110,7 @@ private:
   }
 
   SmallVector<Group> groups;
-  SmallVector<Passed> order;
+  SmallVector<Predecessor> order;
 };
 
 /// Moves the temporary and the views of it into the group, if nothing else uses it.
@@ -131,7 +131,7 @@ bool takeTemporary(memref::AllocOp alloc, kernel::GroupOp group) {
   return true;
 }
 
-void form(OpBuilder &builder, const Group &group) {
+void createGroup(OpBuilder &builder, const Group &group) {
   Operation *point = group.members.front().op;
   for (const GroupMember &member : group.members)
     hoistMemory(member.op, point);
@@ -175,7 +175,7 @@ struct FormKernelGroups : boa::impl::FormKernelGroupsBase<FormKernelGroups> {
     }
     OpBuilder builder(func);
     for (const Group &group : grouping.getGroups())
-      form(builder, group);
+      createGroup(builder, group);
   }
 };
 

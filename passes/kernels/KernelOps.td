@@ -32,7 +32,7 @@ def Kernel_Dialect : Dialect {
       what every target starts from: groups and library calls
           | --cpu-emit-groups          each group a kernel.parallel of loops
           | --kernel-assign-workspace  every alloc a kernel.view of the workspace
-          | --kernel-outline-loops     loop bodies to functions on the pool
+          | --cpu-outline-loops        loop bodies to functions on the pool
       LLVM, on a CPU
 
           | --cuda-emit-groups         each group a gpu.launch

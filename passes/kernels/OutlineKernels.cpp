@@ -114,7 +114,7 @@ private:
           const auto cache = func.getResultAttrOfType<IntegerAttr>(position, kCacheAttr);
           func.setResultAttrs(position, place(buffer, bytes));
           if (cache)
-            tie(position, unsigned(cache.getInt()), buffer, bytes);
+            bindCache(position, unsigned(cache.getInt()), buffer, bytes);
           else if (updates)
             accumulate(position, buffer, bytes);
         }
@@ -123,7 +123,7 @@ private:
   }
 
   /// The cache is an argument already, which the function updates.
-  void tie(unsigned result, unsigned argument, int32_t buffer, int64_t offset) {
+  void bindCache(unsigned result, unsigned argument, int32_t buffer, int64_t offset) {
     NamedAttrList attrs(place(buffer, offset));
     attrs.set(kResultAttr, builder.getI32IntegerAttr(result));
     func.setArgAttrs(argument, attrs.getDictionary(func.getContext()));
@@ -164,7 +164,7 @@ private:
 };
 
 /// Whether the launch has a buffer for each slot of the function, in its order.
-bool takes(func::FuncOp func, LaunchOp launch) {
+bool matchesLaunch(func::FuncOp func, LaunchOp launch) {
   CallLayout layout = CallLayout::get(func);
   return launch.getReads().size() == layout.inputs.size() &&
          launch.getUpdates().size() == layout.updates().size() &&
@@ -179,7 +179,7 @@ struct OutlineKernels : boa::impl::OutlineKernelsBase<OutlineKernels> {
     llvm::StringSet<> launched;
     WalkResult walked = module.walk([&](LaunchOp launch) {
       auto func = module.lookupSymbol<func::FuncOp>(launch.getKernel());
-      if (func && func.getBody().hasOneBlock() && takes(func, launch)) {
+      if (func && func.getBody().hasOneBlock() && matchesLaunch(func, launch)) {
         launched.insert(launch.getKernel());
         return WalkResult::advance();
       }

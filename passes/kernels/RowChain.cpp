@@ -82,7 +82,7 @@ std::optional<ChainMember> describe(Operation *op, ArrayRef<int64_t> rows) {
   return std::nullopt;
 }
 
-std::string tell(Operation *op) { return op->getName().getStringRef().str() + " "; }
+std::string nameOf(Operation *op) { return op->getName().getStringRef().str() + " "; }
 
 } // namespace
 
@@ -142,7 +142,7 @@ std::optional<std::string> RowChain::find() {
     while (!wide.empty())
       for (Operation *user : wide.pop_back_val().getUsers())
         if (!add(getOuter(user), wide))
-          return tell(getOuter(user)) + "does not take it row by row";
+          return nameOf(getOuter(user)) + "does not take it row by row";
     order.clear();
     for (auto &entry : members)
       order.push_back(entry.first);
@@ -161,7 +161,7 @@ std::optional<std::string> RowChain::find() {
       return check();
     for (Operation *op : late)
       if (between.contains(op) && !add(op, wide))
-        return tell(op) + "in the middle does not take rows one by one";
+        return nameOf(op) + "in the middle does not take rows one by one";
   }
 }
 
@@ -204,12 +204,12 @@ std::optional<std::string> RowChain::check() {
       if (!makes(operand.get()))
         continue;
       if (members.at(operand.get().getDefiningOp()).sums)
-        return tell(op) + "needs a sum over all rows";
+        return nameOf(op) + "needs a sum over all rows";
       if (!member.byRow[operand.getOperandNumber()])
-        return tell(op) + "needs all rows at once";
+        return nameOf(op) + "needs all rows at once";
     }
     if (!looksAtOwnRow(op))
-      return tell(op) + "looks at other rows";
+      return nameOf(op) + "looks at other rows";
     if (auto linalg = dyn_cast<linalg::LinalgOp>(op))
       reduces |=
           llvm::is_contained(ArrayRef(linalg.getIteratorTypesArray()).drop_front(rows.size()),

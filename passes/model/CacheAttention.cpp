@@ -46,7 +46,7 @@ public:
     builder.setInsertionPointToStart(body);
     for (BlockArgument arg : from.getArguments()) {
       const bool isParam = bool(from.getArgAttr(arg.getArgNumber(), kParamAttr));
-      Type type = isParam ? arg.getType() : ofRows(arg.getType());
+      Type type = isParam ? arg.getType() : getRowsType(arg.getType());
       mapping.map(arg, body->addArgument(type, arg.getLoc()));
       if (!isParam)
         withRows.insert(arg);
@@ -60,7 +60,7 @@ public:
 
 private:
   /// [1, context, ...] to [1, rows, ...].
-  Type ofRows(Type type) {
+  Type getRowsType(Type type) {
     auto tensor = cast<RankedTensorType>(type);
     SmallVector<int64_t> shape(tensor.getShape());
     if (shape.size() > 1 && shape[1] == context)
@@ -94,7 +94,7 @@ private:
     if (auto attention = dyn_cast<AttentionOp>(op))
       return rewrite(attention);
     if (auto rotary = dyn_cast<RotaryOp>(op)) {
-      auto copy = cast<RotaryOp>(cloneOfRows(op));
+      auto copy = cast<RotaryOp>(cloneWithRows(op));
       copy.getPositionsMutable().assign(positions());
       copy.setLength(context);
       return success();
@@ -105,23 +105,23 @@ private:
     // A parameter that is added to each sequence has a row for each position.
     if (isa<AddOp, MulOp>(op))
       if (Value rhs = op->getOperand(1); !withRows.count(rhs) && rankOf(rhs) > 1) {
-        Type type = ofRows(op->getOperand(0).getType());
+        Type type = getRowsType(op->getOperand(0).getType());
         Value row =
             EmbeddingOp::create(builder, op->getLoc(), type, mapping.lookup(rhs), positions());
-        Operation *copy = cloneOfRows(op);
+        Operation *copy = cloneWithRows(op);
         copy->setOperand(1, row);
         return success();
       }
-    cloneOfRows(op);
+    cloneWithRows(op);
     return success();
   }
 
   static int64_t rankOf(Value value) { return cast<RankedTensorType>(value.getType()).getRank(); }
 
-  Operation *cloneOfRows(Operation *op) {
+  Operation *cloneWithRows(Operation *op) {
     Operation *copy = builder.clone(*op, mapping);
     for (Value result : copy->getResults())
-      result.setType(ofRows(result.getType()));
+      result.setType(getRowsType(result.getType()));
     return copy;
   }
 
@@ -136,7 +136,7 @@ private:
     Value k = mapping.lookup(op.getK()), v = mapping.lookup(op.getV());
     Value keys = addCache(k), values = addCache(v);
     auto cached = CachedAttentionOp::create(
-        builder, op.getLoc(), ofRows(op.getY().getType()), keys.getType(), values.getType(),
+        builder, op.getLoc(), getRowsType(op.getY().getType()), keys.getType(), values.getType(),
         mapping.lookup(op.getQ()), k, v, keys, values, positions(), op.getHeadsAttr(),
         op.getKvHeadsAttr(), op.getWindowAttr());
     mapping.map(op.getY(), cached.getY());

@@ -107,7 +107,7 @@ public:
       Operand operand = resolve(value);
       if (operand.node >= 0)
         print(unsigned(operand.node));
-      returned.push_back(refer(operand));
+      returned.push_back(printOperand(operand));
     }
     out << "  return " << llvm::join(returned, ", ") << '\n';
   }
@@ -259,7 +259,7 @@ private:
     return false;
   }
 
-  std::string refer(const Operand &operand) {
+  std::string printOperand(const Operand &operand) {
     if (operand.node < 0)
       return arguments[operand.result];
     std::string text = llvm::formatv("%{0}", nodes[size_t(operand.node)].line);
@@ -284,7 +284,7 @@ private:
       node.line = ++lines;
       SmallVector<std::string> operands;
       for (const Operand &operand : node.operands)
-        operands.push_back(refer(operand));
+        operands.push_back(printOperand(operand));
       out << "  %" << node.line << " = " << node.name << (operands.empty() ? "" : " ")
           << llvm::join(operands, ", ") << node.rest << '\n';
     }

@@ -51,33 +51,33 @@ SmallVector<Stage> findStages(ModuleOp module) {
   return stages;
 }
 
-SmallVector<Run> assignRows(MutableArrayRef<Stage> stages, ModuleOp module) {
+SmallVector<ResultStorage> assignEntries(MutableArrayRef<Stage> stages, ModuleOp module) {
   auto typeOf = [&](const Stage &stage) {
     auto func = module.lookupSymbol<FunctionOpInterface>(
         getFunctionName(stage.name, StageFunction::forward));
     return func.getResultTypes()[0];
   };
-  SmallVector<Run> runs;
+  SmallVector<ResultStorage> storages;
   for (Stage &stage : stages.drop_back()) {
-    if (runs.empty() || runs.back().type != typeOf(stage))
-      runs.push_back({stage.name, typeOf(stage), 0, 0});
-    Run &run = runs.back();
-    stage.result = {run.of, run.results};
-    stage.gradient = {run.of, run.gradients};
-    run.results += stage.repeat;
+    if (storages.empty() || storages.back().type != typeOf(stage))
+      storages.push_back({stage.name, typeOf(stage), 0, 0});
+    ResultStorage &storage = storages.back();
+    stage.result = {storage.of, storage.results};
+    stage.gradient = {storage.of, storage.gradients};
+    storage.results += stage.repeat;
     if (stage.trains)
-      run.gradients += stage.repeat + (stage.isSide ? 1 : 0);
+      storage.gradients += stage.repeat + (stage.isSide ? 1 : 0);
     else if ((&stage)[1].givesGradient) { // nobody reads what its first layer gives
       stage.gradient.entry -= stage.repeat - 1;
-      ++run.gradients;
+      ++storage.gradients;
     }
   }
-  if (runs.size() == 1) {
-    runs.front().of.clear();
+  if (storages.size() == 1) {
+    storages.front().of.clear();
     for (Stage &stage : stages)
       stage.result.of = stage.gradient.of = "";
   }
-  return runs;
+  return storages;
 }
 
 } // namespace boa

@@ -24,12 +24,12 @@
 
 namespace boa {
 
-/// Entries of a storage, one after another.
-struct Row {
+/// Consecutive entries of a storage, from `entry` on.
+struct EntryRange {
   std::string of; // the name of the storage, after its role
   int64_t entry = 0;
 
-  Row shifted(int64_t by) const { return {of, entry + by}; }
+  EntryRange shifted(int64_t by) const { return {of, entry + by}; }
 };
 
 struct Stage {
@@ -43,27 +43,28 @@ struct Stage {
   bool trains = true;                     // its result depends on a trained parameter
   bool givesGradient = true;              // its backward pass gives one to the stage before it
   int64_t saving = 0;                     // the last instances, which save activations
-  Row result = {}, gradient = {};         // of its first instance
+  EntryRange result = {}, gradient = {};  // of its first instance
 
   /// What its last instance returns.
-  Row lastResult() const { return result.shifted(repeat - 1); }
+  EntryRange lastResult() const { return result.shifted(repeat - 1); }
   /// The gradient of that: the sum, and the part that the next instance gives.
-  Row lastGradient() const { return gradient.shifted(repeat - 1); }
-  Row givenGradient() const { return lastGradient().shifted(isSide ? 1 : 0); }
+  EntryRange lastGradient() const { return gradient.shifted(repeat - 1); }
+  EntryRange givenGradient() const { return lastGradient().shifted(isSide ? 1 : 0); }
 };
 
-/// The stages of a module, without rows. Each must have its forward function.
+/// The stages of a module, whose entries are not assigned yet. Each must have its forward function.
 llvm::SmallVector<Stage> findStages(mlir::ModuleOp module);
 
-/// Stages whose results are in one storage.
-struct Run {
+/// A storage that holds the results of stages.
+struct ResultStorage {
   std::string of; // the name of the storage, after its role
   mlir::Type type;
   int64_t results, gradients; // entries
 };
 
-/// Sets the rows of all stages but the last, which returns the loss.
-llvm::SmallVector<Run> assignRows(llvm::MutableArrayRef<Stage> stages, mlir::ModuleOp module);
+/// Assigns entries to the results and gradients of all stages but the last, which returns the loss.
+llvm::SmallVector<ResultStorage> assignEntries(llvm::MutableArrayRef<Stage> stages,
+                                               mlir::ModuleOp module);
 
 } // namespace boa
 

@@ -30,7 +30,7 @@ public:
       : module(module), builder(module.getBodyRegion()), config(module) {
     builder.setInsertionPointToEnd(module.getBody());
     stages = findStages(module);
-    runs = assignRows(stages, module);
+    storages = assignEntries(stages, module);
   }
 
   LogicalResult run() {
@@ -74,11 +74,12 @@ private:
       auto tokens = cast<RankedTensorType>(lookup(stages.front(), function).getArgumentTypes()[0]);
       for (Role role : {Role::tokens, Role::positions})
         declare(role, nameOf("", function), {1}, tokens);
-      for (const Run &run : runs) {
-        auto type = cast<RankedTensorType>(run.type);
+      for (const ResultStorage &storage : storages) {
+        auto type = cast<RankedTensorType>(storage.type);
         SmallVector<int64_t> shape(type.getShape());
         shape[1] = tokens.getDimSize(1);
-        declare(Role::checkpoints, nameOf(run.of, function), {run.results}, type.clone(shape));
+        declare(Role::checkpoints, nameOf(storage.of, function), {storage.results},
+                type.clone(shape));
       }
     }
     declare(Role::logits, "", {1},
@@ -114,13 +115,13 @@ private:
     StorageOp op = findStorage(module, role, of);
     return ReadOp::create(builder, loc, op.getEntryType(), op.getSymName(), indices);
   }
-  Value entryOf(const Row &row, Value layer) {
+  Value entryOf(const EntryRange &range, Value layer) {
     if (!layer)
-      return constant(row.entry);
-    return row.entry == 0 ? layer : ShiftOp::create(builder, loc, layer, row.entry).getResult();
+      return constant(range.entry);
+    return range.entry == 0 ? layer : ShiftOp::create(builder, loc, layer, range.entry).getResult();
   }
-  Value readResult(const Row &row, Value layer, StageFunction function) {
-    return read(Role::checkpoints, entryOf(row, layer), nameOf(row.of, function));
+  Value readResult(const EntryRange &range, Value layer, StageFunction function) {
+    return read(Role::checkpoints, entryOf(range, layer), nameOf(range.of, function));
   }
 
   void build(EntryPoint point, StageFunction function) {
@@ -184,7 +185,7 @@ private:
   OpBuilder builder;
   Config config;
   SmallVector<Stage> stages;
-  SmallVector<Run> runs;
+  SmallVector<ResultStorage> storages;
   Location loc = builder.getUnknownLoc();
 };
 

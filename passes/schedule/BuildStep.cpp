@@ -145,10 +145,10 @@ private:
 
   /// What the stages but the last return, and the gradients of that.
   void declareBoundaries() {
-    for (const Run &run : assignRows(stages, module)) {
-      declare(Role::checkpoints, {run.results, microBatches}, run.type, run.of);
-      if (!predict && run.gradients > 0)
-        declare(Role::boundary_gradients, {run.gradients, microBatches}, run.type, run.of);
+    for (const ResultStorage &each : assignEntries(stages, module)) {
+      declare(Role::checkpoints, {each.results, microBatches}, each.type, each.of);
+      if (!predict && each.gradients > 0)
+        declare(Role::boundary_gradients, {each.gradients, microBatches}, each.type, each.of);
     }
     for (const Stage &stage : stages)
       if (stage.isSide && !predict)
@@ -220,11 +220,11 @@ private:
   void write(Value value, Role role, ValueRange indices, StringRef of = {}) {
     WriteOp::create(builder, loc, value, getStorageName(role, of), indices);
   }
-  Value read(Role role, const Row &row, Value layer, Value m) {
-    return read(role, {shifted(layer, row.entry), m}, row.of);
+  Value read(Role role, const EntryRange &range, Value layer, Value m) {
+    return read(role, {shifted(layer, range.entry), m}, range.of);
   }
-  void write(Value value, Role role, const Row &row, Value layer, Value m) {
-    write(value, role, {shifted(layer, row.entry), m}, row.of);
+  void write(Value value, Role role, const EntryRange &range, Value layer, Value m) {
+    write(value, role, {shifted(layer, range.entry), m}, range.of);
   }
   LoopOp loop(Dimension dimension, int64_t first, int64_t end, LoopOrder order) {
     auto op = LoopOp::create(builder, module.getLoc(), dimension, first, end, order);

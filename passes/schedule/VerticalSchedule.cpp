@@ -15,7 +15,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialect/Config.h"
 #include "passes/Passes.h"
-#include "passes/analysis/Computation.h"
+#include "passes/analysis/TranslationValidation.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"

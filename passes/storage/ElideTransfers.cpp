@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
-#include "passes/analysis/Computation.h"
+#include "passes/analysis/TranslationValidation.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
@@ -48,7 +48,7 @@ ReleaseOp releaseOf(Value buffer) {
 }
 
 /// Released once, in the prefetch's block.
-bool isSimple(PrefetchOp prefetch) {
+bool isReleasedOnce(PrefetchOp prefetch) {
   Value buffer = prefetch.getBuffer();
   auto isRelease = [](Operation *user) { return isa<ReleaseOp>(user); };
   return llvm::count_if(buffer.getUsers(), isRelease) == 1 &&
@@ -56,7 +56,7 @@ bool isSimple(PrefetchOp prefetch) {
 }
 
 /// Whether an op takes both: as one buffer it would be read and written at once.
-bool meet(PrefetchOp a, PrefetchOp b) {
+bool haveCommonUser(PrefetchOp a, PrefetchOp b) {
   Value other = b.getBuffer();
   return llvm::any_of(a.getBuffer().getUsers(), [&](Operation *user) {
     return llvm::is_contained(user->getOperands(), other);
@@ -116,7 +116,7 @@ bool isOverwritten(Operation *from, Operation *to, StringRef storage, Value buff
 
 class Coalescer {
 public:
-  Coalescer(Moves &moves, bool separate) : moves(moves), separate(separate) {}
+  Coalescer(MoveFilter &moves, bool separate) : moves(moves), separate(separate) {}
 
   unsigned run(Block &block) {
     for (Operation &op : llvm::make_early_inc_range(block))
@@ -127,7 +127,7 @@ public:
     while (changed) {
       changed = false;
       for (PrefetchOp prefetch : block.getOps<PrefetchOp>())
-        if (prefetch.isWholeEntry() && isSimple(prefetch) && coalesce(prefetch, block)) {
+        if (prefetch.isWholeEntry() && isReleasedOnce(prefetch) && coalesce(prefetch, block)) {
           changed = true;
           ++count;
           break;
@@ -144,7 +144,7 @@ private:
     ReleaseOp release = releaseOf(buffer);
     for (Operation &op : block) {
       PrefetchOp other = findAccess(&op, prefetch);
-      if (!other || other.getZero() || !isSimple(other) || meet(prefetch, other))
+      if (!other || other.getZero() || !isReleasedOnce(other) || haveCommonUser(prefetch, other))
         continue;
       // In another memory: a copy of what is there, where that is all that is needed.
       bool copies = separate && other.getType().getSpace() != prefetch.getType().getSpace();
@@ -196,7 +196,7 @@ private:
            (moves.allow(other) || !refused.insert({prefetch, other}).second);
   }
 
-  Moves &moves;
+  MoveFilter &moves;
   bool separate;
   std::set<std::pair<Operation *, Operation *>> refused;
   unsigned count = 0;
@@ -208,7 +208,7 @@ struct ElideTransfers : impl::ElideTransfersBase<ElideTransfers> {
   void runOnOperation() override {
     std::map<Operation *, unsigned> shared;
     bool separate = Memory(getOperation()).isSeparate();
-    auto coalesce = [&](StepOp step, Moves &moves) {
+    auto coalesce = [&](StepOp step, MoveFilter &moves) {
       return Coalescer(moves, separate).run(*step.getBlock());
     };
     auto &computation = getAnalysis<CurrentComputation>();

@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
-#include "passes/analysis/Computation.h"
+#include "passes/analysis/TranslationValidation.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
@@ -27,7 +27,7 @@ namespace boa {
 
 namespace {
 
-/// Of a transfer.
+/// The name of the storage that a transfer touches; empty for other ops.
 StringRef storageOf(Operation *op) {
   auto accesses = dyn_cast<AccessOpInterface>(op);
   return accesses
@@ -98,7 +98,7 @@ bool isWrittenHome(LoopOp loop, const Transfer &transfer) {
   });
 }
 
-bool isNever(Value condition) {
+bool isFalse(Value condition) {
   auto constant = condition.getDefiningOp<arith::ConstantIntOp>();
   return constant && constant.value() == 0;
 }
@@ -109,7 +109,7 @@ bool isInvariant(LoopOp loop, const Transfer &transfer) {
   operands.push_back(prefetch.getFirst());
   if (!definedOutside(loop, operands))
     return false;
-  if (Value zero = prefetch.getZero(); zero && !isNever(zero)) {
+  if (Value zero = prefetch.getZero(); zero && !isFalse(zero)) {
     // Any other zeroes in each iteration.
     auto at = zero.getDefiningOp<AtFirstOp>();
     if (!at || at.getIndex() != loop.getInductionVar())
@@ -132,7 +132,7 @@ bool isInvariant(LoopOp loop, const Transfer &transfer) {
 
 void hoist(LoopOp loop, Transfer transfer) {
   PrefetchOp prefetch = transfer.prefetch;
-  if (Value zero = prefetch.getZero(); zero && !isNever(zero)) {
+  if (Value zero = prefetch.getZero(); zero && !isFalse(zero)) {
     // Zero in the first iteration: zero before the loop.
     OpBuilder builder(loop);
     prefetch.getZeroMutable().assign(
@@ -145,7 +145,7 @@ void hoist(LoopOp loop, Transfer transfer) {
 }
 
 /// Inner loops first. Returns how many transfers left a loop.
-unsigned hoistFrom(LoopOp loop, Moves &moves) {
+unsigned hoistFrom(LoopOp loop, MoveFilter &moves) {
   unsigned count = 0;
   for (LoopOp inner : llvm::make_early_inc_range(loop.getBlock()->getOps<LoopOp>()))
     count += hoistFrom(inner, moves);
@@ -186,7 +186,7 @@ bool releasesEntry(Operation *op, PrefetchOp prefetch) {
 
 /// Moves each prefetch up its block: above launches, not above an access to the
 /// same storage, a release of the same entry, nor above what it is computed from.
-void raisePrefetches(Block &block, Moves &moves) {
+void raisePrefetches(Block &block, MoveFilter &moves) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     for (Region &region : op.getRegions())
       for (Block &inner : region)
@@ -215,7 +215,7 @@ struct HoistPrefetch : impl::HoistPrefetchBase<HoistPrefetch> {
 
   void runOnOperation() override {
     std::map<Operation *, unsigned> hoisted;
-    auto transform = [](StepOp step, Moves &moves) {
+    auto transform = [](StepOp step, MoveFilter &moves) {
       unsigned count = 0;
       for (LoopOp loop : llvm::make_early_inc_range(step.getBlock()->getOps<LoopOp>()))
         count += hoistFrom(loop, moves);

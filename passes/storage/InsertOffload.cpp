@@ -14,8 +14,8 @@
 #include "dialect/CallLayout.h"
 #include "dialect/Config.h"
 #include "passes/Passes.h"
-#include "passes/analysis/Computation.h"
-#include "passes/storage/Placing.h"
+#include "passes/analysis/TranslationValidation.h"
+#include "passes/storage/HomeAssignment.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -96,14 +96,14 @@ private:
         if (isSameEntry(user, other))
           return call.emitOpError("stores two results in one entry of @") << storageOf(user);
       if (auto write = dyn_cast<WriteOp>(user)) {
-        writes.push_back(
-            CreateOp::create(builder, loc, bufferType(write.getStorage(), Space::device),
-                             write.getStorage(), movedUp(write.getIndices(), call), Value(), 0));
+        writes.push_back(CreateOp::create(
+            builder, loc, bufferType(write.getStorage(), Space::device), write.getStorage(),
+            hoistBefore(write.getIndices(), call), Value(), 0));
         stores.push_back({writes.back(), user});
       } else if (auto accumulate = dyn_cast<AccumulateOp>(user)) {
         updates.push_back(prefetch(Space::device, accumulate.getStorage(),
-                                   movedUp(accumulate.getIndices(), call), {},
-                                   movedUp({accumulate.getInitial()}, call).front()));
+                                   hoistBefore(accumulate.getIndices(), call), {},
+                                   hoistBefore({accumulate.getInitial()}, call).front()));
         stores.push_back({updates.back(), user});
       } else {
         return call.emitOpError("expected each result to be stored exactly once");
@@ -113,9 +113,9 @@ private:
     for (auto [buffer, user] : stores) {
       loc = user->getLoc();
       if (auto write = dyn_cast<WriteOp>(user))
-        offload(buffer, write.getStorage(), movedUp(write.getIndices(), call));
+        offload(buffer, write.getStorage(), hoistBefore(write.getIndices(), call));
       else if (auto accumulate = cast<AccumulateOp>(user))
-        offload(buffer, accumulate.getStorage(), movedUp(accumulate.getIndices(), call));
+        offload(buffer, accumulate.getStorage(), hoistBefore(accumulate.getIndices(), call));
       user->erase();
     }
     for (ArrayRef<Value> buffers :
@@ -130,15 +130,15 @@ private:
     return success();
   }
 
-  /// The same indices, computed before the call rather than after it.
-  SmallVector<Value> movedUp(ValueRange indices, CallOp call) {
+  /// Moves the computation of indices before the call. Returns the indices.
+  SmallVector<Value> hoistBefore(ValueRange indices, CallOp call) {
     for (Value index : indices)
       if (Operation *def = index.getDefiningOp();
           def && def->getBlock() == call->getBlock() && call->isBeforeInBlock(def))
         moveToStart(def);
     return SmallVector<Value>(indices);
   }
-  /// With what it is computed from.
+  /// Moves an op, and the ops that compute its operands, to the start of its block.
   static void moveToStart(Operation *op) {
     op->moveBefore(op->getBlock(), op->getBlock()->begin());
     for (Value operand : op->getOperands())
@@ -192,7 +192,7 @@ private:
                                matchPattern(y, m_Constant(&right)) && left == right);
            });
   }
-  /// Of what reads or writes a value.
+  /// The storage that an op of the step phase reads or writes; empty for other ops.
   static StringRef storageOf(Operation *op) {
     if (!isa<ReadOp, WriteOp, AccumulateOp>(op))
       return {};
@@ -209,7 +209,7 @@ private:
   /// may be in a loop after the first; only those that write if `writes`.
   static Operation *findBetween(Operation *from, Operation *to, StringRef storage, bool writes) {
     Operation *found = nullptr;
-    auto look = [&](Operation *op) {
+    auto visit = [&](Operation *op) {
       if (op == to || op == from || found)
         return;
       // The other operands and results of the same call move with it.
@@ -224,15 +224,15 @@ private:
     Block *block = from->getBlock();
     Operation *end = block->findAncestorOpInBlock(*to);
     for (Operation *op = from->getNextNode(); op && op != end; op = op->getNextNode())
-      op->walk(look);
+      op->walk(visit);
     // In a loop around `to` everything comes before it, in an earlier iteration.
     if (end && end != to)
-      end->walk(look);
+      end->walk(visit);
     return found;
   }
 
-  /// An index as a constant beside what it is computed from; null: it is that constant.
-  static std::pair<Value, int64_t> parted(Value index) {
+  /// Splits an index into a base and a constant offset. The base is null if the index is constant.
+  static std::pair<Value, int64_t> splitOffset(Value index) {
     int64_t by = 0;
     while (auto shift = index.getDefiningOp<ShiftOp>()) {
       by += int64_t(shift.getBy());
@@ -248,12 +248,12 @@ private:
   /// before: its read moves down to it while the store moves up.
   static Operation *findReaderBetween(CallOp call, Operation *store) {
     StorageAccess stored = getAccesses(store)[0];
-    auto mayBeThere = [&](Value input) {
+    auto mayReadStored = [&](Value input) {
       auto read = input.getDefiningOp<ReadOp>();
       return read && read.getStorageAttr() == stored.storage &&
              llvm::none_of(llvm::zip(read.getIndices(), stored.indices), [](auto indices) {
-               auto [a, from] = parted(std::get<0>(indices));
-               auto [b, to] = parted(std::get<1>(indices));
+               auto [a, from] = splitOffset(std::get<0>(indices));
+               auto [b, to] = splitOffset(std::get<1>(indices));
                return a == b && from != to;
              });
     };
@@ -261,7 +261,7 @@ private:
     Operation *end = call->getBlock()->findAncestorOpInBlock(*store);
     for (Operation *op = call->getNextNode(); op && op != end; op = op->getNextNode())
       op->walk([&](CallOp other) {
-        if (!found && llvm::any_of(other.getInputs(), mayBeThere))
+        if (!found && llvm::any_of(other.getInputs(), mayReadStored))
           found = other;
       });
     return found;
@@ -351,11 +351,11 @@ struct InsertOffload : impl::InsertOffloadBase<InsertOffload> {
     const PlaceSettings settings = Config(module).plan.place;
     for (auto storage : module.getOps<StorageOp>()) {
       if (Attribute own = storage->removeDiscardableAttr(kPlaceAttr))
-        storage.setHomesAttr(homesOf(storage, readPlace(own)));
-      else if (const Placement *place = placeOf(storage.getRole(), settings))
-        storage.setHomesAttr(homesOf(storage, *place));
+        storage.setHomesAttr(assignHomes(storage, readPlace(own)));
+      else if (const Placement *place = findPlacement(storage.getRole(), settings))
+        storage.setHomesAttr(assignHomes(storage, *place));
     }
-    int64_t meaning = getAnalysis<CurrentComputation>().get().meaning();
+    int64_t meaning = getAnalysis<CurrentComputation>().get().hash();
     for (StepOp step : llvm::make_early_inc_range(module.getOps<StepOp>()))
       if (failed(Inserter(module, step).run()))
         return signalPassFailure();

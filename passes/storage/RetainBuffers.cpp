@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
-#include "passes/analysis/Computation.h"
+#include "passes/analysis/TranslationValidation.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
@@ -55,12 +55,12 @@ public:
       };
       if (!trainUntilSteady(*this, step, runStep))
         return 0;
-      for (auto &[entry, copies] : waiting)
-        for (const Waiting &copy : copies)
+      for (auto &[entry, copies] : candidates)
+        for (const Candidate &copy : copies)
           releases[copy.release][copy.instance].open = copy.run == runs;
     } else {
       for (bool pending : {false, true}) {
-        waiting.clear();
+        candidates.clear();
         run(step, pending);
       }
     }
@@ -75,7 +75,7 @@ private:
   static constexpr int64_t kPatience = 1;
 
   /// A buffer that was released, until the next access to its chunks.
-  struct Waiting {
+  struct Candidate {
     Access access;
     Space space;
     Versions contents;
@@ -91,8 +91,8 @@ private:
     if (!isa<PrefetchOp>(op) || buffer.access.fresh) {
       forget(buffer.access);
     } else {
-      std::vector<Waiting> &copies = waiting[entryOf(buffer.access)];
-      auto it = llvm::find_if(copies, [&](const Waiting &copy) {
+      std::vector<Candidate> &copies = candidates[entryOf(buffer.access)];
+      auto it = llvm::find_if(copies, [&](const Candidate &copy) {
         return copy.access.key() == buffer.access.key() && buffer.access.parts == 1 &&
                (copy.space == buffer.space || !memory.isSeparate());
       });
@@ -121,16 +121,16 @@ private:
     forget(buffer.access);
     if (streamed)
       return list.push_back(instance);
-    waiting[entryOf(buffer.access)].push_back({buffer.access, buffer.space, buffer.own, op,
-                                               list.size(), slotsTaken[buffer.access.storage],
-                                               runs});
+    candidates[entryOf(buffer.access)].push_back({buffer.access, buffer.space, buffer.own, op,
+                                                  list.size(), slotsTaken[buffer.access.storage],
+                                                  runs});
     list.push_back(instance);
   }
 
   /// A write to any of its chunks makes a copy stale.
   void forget(const Access &access) {
-    llvm::erase_if(waiting[entryOf(access)],
-                   [&](const Waiting &copy) { return copy.access.overlaps(access); });
+    llvm::erase_if(candidates[entryOf(access)],
+                   [&](const Candidate &copy) { return copy.access.overlaps(access); });
   }
 
   using Entry = std::pair<Operation *, int64_t>; // storage, position
@@ -181,7 +181,7 @@ private:
 
   StepOp step;
   int64_t runs = 0;
-  llvm::DenseMap<Entry, std::vector<Waiting>> waiting;
+  llvm::DenseMap<Entry, std::vector<Candidate>> candidates;
   std::map<Operation *, int64_t> slotsTaken; // so far, by storage
   llvm::MapVector<Operation *, std::vector<ReleaseInstance>> releases;
 };

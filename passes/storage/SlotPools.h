@@ -45,7 +45,7 @@ struct SlotPool {
 
   Space space() const { return needs.front()->space; }
   Role role() const { return StorageOp(needs.front()->storage).getRole(); }
-  /// Of the largest.
+  /// The bytes of a slot: those of the largest need.
   int64_t slotBytes() const;
   int64_t peakBytes() const { return peak * slotBytes(); }
 };

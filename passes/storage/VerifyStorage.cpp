@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialect/Config.h"
 #include "passes/Passes.h"
-#include "passes/analysis/Computation.h"
+#include "passes/analysis/TranslationValidation.h"
 
 #include <map>
 
@@ -28,7 +28,7 @@ class StorageVerifier : public Tracer {
 public:
   using Tracer::Tracer;
 
-  /// Of what is no step twice, since what the first run retains the second takes up.
+  /// Runs an entry point, if it is no step, twice: the second run takes up what the first retains.
   LogicalResult verify(StepOp entry, bool pending) {
     step = entry;
     for (bool again : {false, true}) {
@@ -37,7 +37,7 @@ public:
       run(entry, pending && !again);
       if (succeeded(result) && !open.empty())
         violation(open.front()->origin, "takes a slot that is not released");
-      checkBrought();
+      checkInputs();
     }
     // Last: what a buffer holds means nothing while its lifetime is wrong.
     if (succeeded(result) && undefined.first)
@@ -47,7 +47,7 @@ public:
 
 private:
   /// What the trainer fills in is another in the next run.
-  void checkBrought() {
+  void checkInputs() {
     for (const auto &copy : retained)
       if (StorageOp storage = copy->access.storage; storage.isLiveIn() && !storage.getPersistent())
         violation(step, "retains a copy of @" + storage.getSymName() + " entry " +
@@ -95,7 +95,7 @@ private:
       violation(op, "needs a slot of @" + StorageOp(access.storage).getSymName() +
                         " in host memory between SSD and the device");
   }
-  void closed(const Buffer &buffer) {
+  void freeSlot(const Buffer &buffer) {
     StorageOp storage = buffer.access.storage;
     if (storage.getPoolsAttr() && !buffer.home)
       if (PoolAttr pool = memory.getPool(storage, buffer.space, buffer.slotChunks()))
@@ -103,15 +103,15 @@ private:
   }
   void released(ReleaseOp, const Buffer &buffer, const Position &, bool retain) override {
     if (!retain)
-      closed(buffer);
+      freeSlot(buffer);
   }
   void dropped(const Buffer &buffer, Operation *) override {
-    closed(buffer);
+    freeSlot(buffer);
     StorageOp storage = buffer.access.storage;
     violation(step, "retains a copy of @" + storage.getSymName() + " entry " +
                         Twine(buffer.access.entry) + " that nothing takes up");
   }
-  void abandoned(const Buffer &buffer) override { closed(buffer); }
+  void abandoned(const Buffer &buffer) override { freeSlot(buffer); }
 
   int64_t &liveIn(StorageOp storage, PoolAttr pool) {
     return pool.getShared() ? shared[pool.getShared()]
@@ -126,7 +126,7 @@ private:
 };
 
 /// The storage of a buffer that `origin` opened, and how many chunks of an entry; 0: all.
-std::pair<StorageOp, int64_t> heldBy(Operation *origin) {
+std::pair<StorageOp, int64_t> findOpened(Operation *origin) {
   if (!origin)
     return {};
   auto lookup = [&](auto op) -> std::pair<StorageOp, int64_t> {
@@ -150,7 +150,7 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
         return WalkResult::advance();
       if (isa<LaunchOp>(op))
         for (Value operand : op->getOperands())
-          if (auto [storage, count] = heldBy(getOrigin(operand));
+          if (auto [storage, count] = findOpened(getOrigin(operand));
               storage && count != 0 && count != int64_t(storage.getChunks())) {
             op->emitOpError("takes ")
                 << count << " chunks of @" << storage.getSymName() << ": expected whole entries";
@@ -235,7 +235,7 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
     // Buffers may all be in order, and one be taken for another.
     auto computes = module->getAttrOfType<IntegerAttr>(kComputesAttr);
     if (succeeded(result) && computes &&
-        getAnalysis<CurrentComputation>().get().meaning() != computes.getInt())
+        getAnalysis<CurrentComputation>().get().hash() != computes.getInt())
       result = module.emitError("the storage phase computes something else than the step phase: a "
                                 "kernel or an update finds other contents in a buffer");
     if (failed(result))

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Where SSDs reach the GPU's memory, the GPU also sums the data that they move there. The image
-// has a function for each size of chunk. passes/target/cuda/EmitSums.cpp makes it, and
+// has a function for each size of chunk. passes/target/cuda/EmitChecksums.cpp makes it, and
 // runtime/device/cuda/sums.h launches it. They agree on this:
 //
 //   sums_BYTES(data, keys, lanes)

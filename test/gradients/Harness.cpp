@@ -8,9 +8,9 @@
 #include "test/gradients/Harness.h"
 
 #include "dialect/Boa.h"
+#include "passes/kernels/AngleTables.h"
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/KernelPipeline.h"
-#include "passes/kernels/Tables.h"
 #include "passes/target/cpu/Codegen.h"
 #include "passes/target/cpu/CpuPipeline.h"
 #include "passes/target/cuda/CudaPipeline.h"

@@ -61,7 +61,7 @@ public:
     PassManager pm(&context);
     pm.addPass(createEmitOptimizer());
     pm.addNestedPass<func::FuncOp>(createSCFToControlFlowPass());
-    pm.addPass(createConvertKernelToLLVM());
+    pm.addPass(createCpuConvertKernelToLLVM());
     pm.addPass(createReconcileUnrealizedCastsPass());
     EXPECT_TRUE(succeeded(pm.run(*module)));
     for (Operation &inner : llvm::make_early_inc_range(*module->getBody()))

@@ -1,4 +1,4 @@
-// RUN: boa-opt %s --pass-pipeline='builtin.module(func.func(cpu-keep-outer-loops,convert-scf-to-cf),convert-kernel-to-llvm)' | FileCheck %s
+// RUN: boa-opt %s --pass-pipeline='builtin.module(func.func(cpu-keep-outer-loops,convert-scf-to-cf),cpu-convert-kernel-to-llvm)' | FileCheck %s
 
 // A loop around a loop is not unrolled, also with a condition between them; the innermost one may be.
 

@@ -14,7 +14,7 @@
 #include "passes/target/cpu/CpuPasses.h"
 
 namespace boa {
-#define GEN_PASS_DEF_CONVERTKERNELTOLLVM
+#define GEN_PASS_DEF_CPUCONVERTKERNELTOLLVM
 #include "passes/target/cpu/CpuPasses.h.inc"
 } // namespace boa
 
@@ -135,7 +135,7 @@ struct CachedAttentionToCall : ConvertOpToLLVMPattern<kernel::CachedAttentionOp>
   }
 };
 
-struct ConvertKernelToLLVM : boa::impl::ConvertKernelToLLVMBase<ConvertKernelToLLVM> {
+struct CpuConvertKernelToLLVM : boa::impl::CpuConvertKernelToLLVMBase<CpuConvertKernelToLLVM> {
   void runOnOperation() override {
     auto addCalls = [](const LLVMTypeConverter &converter, RewritePatternSet &patterns) {
       patterns.add<GemmToCall, AttentionToCall<kernel::AttentionOp>,

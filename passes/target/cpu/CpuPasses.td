@@ -14,7 +14,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def EmitGroups : Pass<"cpu-emit-groups", "::mlir::func::FuncOp"> {
+def CpuEmitGroups : Pass<"cpu-emit-groups", "::mlir::func::FuncOp"> {
   let summary = "groups to loops on the pool";
   let description = [{
     Each `kernel.group` becomes a `kernel.parallel` over its rows or columns, with the
@@ -34,7 +34,7 @@ def EmitGroups : Pass<"cpu-emit-groups", "::mlir::func::FuncOp"> {
       "::mlir::scf::SCFDialect"];
 }
 
-def OutlineKernelLoops : Pass<"kernel-outline-loops", "::mlir::ModuleOp"> {
+def CpuOutlineLoops : Pass<"cpu-outline-loops", "::mlir::ModuleOp"> {
   let summary = "bodies of kernel.parallel to functions that the pool calls";
   let description = [{
     Each `kernel.parallel` becomes a call of `boa_rt_parallel_for` with a function
@@ -47,7 +47,7 @@ def OutlineKernelLoops : Pass<"kernel-outline-loops", "::mlir::ModuleOp"> {
       "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
-def KeepOuterLoops : Pass<"cpu-keep-outer-loops", "::mlir::func::FuncOp"> {
+def CpuKeepOuterLoops : Pass<"cpu-keep-outer-loops", "::mlir::func::FuncOp"> {
   let summary = "forbids LLVM to unroll loops around loops";
   let description = [{
     Each copy of an unrolled outer loop would hold all of its inner loops. That doubles
@@ -57,7 +57,7 @@ def KeepOuterLoops : Pass<"cpu-keep-outer-loops", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
-def ConvertKernelToLLVM : Pass<"convert-kernel-to-llvm", "::mlir::ModuleOp"> {
+def CpuConvertKernelToLLVM : Pass<"cpu-convert-kernel-to-llvm", "::mlir::ModuleOp"> {
   let summary = "kernels from memref and kernel ops to the LLVM dialect";
   let description = [{
     Library calls become calls of the runtime's C functions (runtime/kernels),

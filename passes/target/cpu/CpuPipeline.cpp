@@ -19,7 +19,7 @@ using namespace mlir;
 
 namespace {
 
-/// Of a program whose kernels never run: their names and workspace stay.
+/// Empties the kernels of a program that never runs them. Their names and workspace stay.
 struct EmptyKernels : PassWrapper<EmptyKernels, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(EmptyKernels)
   StringRef getName() const override { return "EmptyKernels"; }
@@ -38,12 +38,12 @@ void boa::buildCpuPipeline(OpPassManager &pm, int64_t blockRows, bool code) {
   auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<func::FuncOp>(std::move(pass)); };
   buildKernelPipeline(pm, {/*bytes=*/32 << 20, /*least=*/128, blockRows});
   each(createFormKernelGroups());
-  each(createEmitGroups());
+  each(createCpuEmitGroups());
   each(createCanonicalizerPass());
   each(createAssignWorkspace());
   if (!code)
     each(std::make_unique<EmptyKernels>());
-  pm.addPass(createOutlineKernelLoops());
+  pm.addPass(createCpuOutlineLoops());
   if (code)
     pm.addPass(createEmitOptimizer());
   each(createExpandKernelMath());
@@ -54,14 +54,14 @@ void boa::buildCpuPipeline(OpPassManager &pm, int64_t blockRows, bool code) {
   each(createCanonicalizerPass());
   each(createCSEPass());
   each(createLoopInvariantCodeMotionPass());
-  each(createKeepOuterLoops());
+  each(createCpuKeepOuterLoops());
   each(createSCFToControlFlowPass());
-  pm.addPass(createConvertKernelToLLVM());
+  pm.addPass(createCpuConvertKernelToLLVM());
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
 
 void boa::registerCpuPipeline() {
   registerBoaCpuPasses();
-  PassPipelineRegistration<>("boa-kernel-pipeline", "from outlined kernels to the LLVM dialect",
+  PassPipelineRegistration<>("cpu-kernel-pipeline", "from outlined kernels to the LLVM dialect",
                              [](OpPassManager &pm) { buildCpuPipeline(pm); });
 }

@@ -19,7 +19,7 @@ namespace boa {
 /// functions do nothing: they have the memory that they would need.
 void buildCpuPipeline(mlir::OpPassManager &pm, int64_t blockRows = 0, bool code = true);
 
-/// `--boa-kernel-pipeline` for boa-opt.
+/// `--cpu-kernel-pipeline` for boa-opt.
 void registerCpuPipeline();
 
 } // namespace boa

@@ -19,7 +19,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 
 namespace boa {
-#define GEN_PASS_DEF_EMITGROUPS
+#define GEN_PASS_DEF_CPUEMITGROUPS
 #include "passes/target/cpu/CpuPasses.h.inc"
 } // namespace boa
 
@@ -111,7 +111,7 @@ LogicalResult emitGroup(OpBuilder &builder, kernel::GroupOp group) {
   return status;
 }
 
-struct EmitGroups : boa::impl::EmitGroupsBase<EmitGroups> {
+struct CpuEmitGroups : boa::impl::CpuEmitGroupsBase<CpuEmitGroups> {
   void runOnOperation() override {
     func::FuncOp func = getOperation();
     if (!func->hasAttr(kKernelAttr))

@@ -8,7 +8,7 @@
 #include "passes/target/cpu/CpuPasses.h"
 
 namespace boa {
-#define GEN_PASS_DEF_KEEPOUTERLOOPS
+#define GEN_PASS_DEF_CPUKEEPOUTERLOOPS
 #include "passes/target/cpu/CpuPasses.h.inc"
 } // namespace boa
 
@@ -17,7 +17,7 @@ using namespace boa;
 
 namespace {
 
-struct KeepOuterLoops : boa::impl::KeepOuterLoopsBase<KeepOuterLoops> {
+struct CpuKeepOuterLoops : boa::impl::CpuKeepOuterLoopsBase<CpuKeepOuterLoops> {
   void runOnOperation() override {
     Builder builder(&getContext());
     auto unroll = LLVM::LoopUnrollAttr::get(&getContext(), /*disable=*/builder.getBoolAttr(true),

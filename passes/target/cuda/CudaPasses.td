@@ -14,7 +14,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def CudaAddApart : Pass<"cuda-add-apart", "::mlir::func::FuncOp"> {
+def CudaReadAddendsInPlace : Pass<"cuda-read-addends-in-place", "::mlir::func::FuncOp"> {
   let summary = "reads the addend of a product in place";
   let description = [{
     cuBLASLt computes d = a b + c with c in other memory than d. So a residual that is
@@ -106,7 +106,7 @@ def CudaSplitProducts : Pass<"cuda-split-products", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
-def EmitCudaGroups : Pass<"cuda-emit-groups", "::mlir::func::FuncOp"> {
+def CudaEmitGroups : Pass<"cuda-emit-groups", "::mlir::func::FuncOp"> {
   let summary = "groups to launches of threads";
   let description = [{
     Each `kernel.group` becomes a `gpu.launch` of static size (sums over rows of
@@ -171,7 +171,7 @@ def CudaOfferAttention : Pass<"cuda-offer-attention", "::mlir::func::FuncOp"> {
       "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
-def EmitCudaAttention : Pass<"cuda-emit-attention", "::mlir::func::FuncOp"> {
+def CudaEmitAttention : Pass<"cuda-emit-attention", "::mlir::func::FuncOp"> {
   let summary = "attention to blocked kernels";
   let description = [{
     `kernel.attention` becomes one `gpu.launch`, `kernel.attention_grad` three and a
@@ -187,7 +187,7 @@ def EmitCudaAttention : Pass<"cuda-emit-attention", "::mlir::func::FuncOp"> {
       "::mlir::vector::VectorDialect"];
 }
 
-def EmitCudaProducts : Pass<"cuda-emit-products", "::mlir::func::FuncOp"> {
+def CudaEmitProducts : Pass<"cuda-emit-products", "::mlir::func::FuncOp"> {
   let summary = "products to blocked kernels";
   let description = [{
     Each `kernel.gemm` becomes a `gpu.launch`. A block owns a square of the result and
@@ -251,7 +251,7 @@ def CudaPrintWork : Pass<"cuda-print-work", "::mlir::ModuleOp"> {
   }];
 }
 
-def CudaEmitSums : Pass<"cuda-emit-sums", "::mlir::ModuleOp"> {
+def CudaEmitChecksums : Pass<"cuda-emit-checksums", "::mlir::ModuleOp"> {
   let summary = "checksums as functions of the device's module";
   let description = [{
     If `direct` in `boa.config @machine` is true, adds a function for each size of chunk on

@@ -46,7 +46,7 @@ void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code, bool tf32, b
   if (printsWork)
     pm.addPass(createCudaPrintWork());
   pm.addPass(createCudaEmitUpdates());
-  pm.addPass(createCudaEmitSums());
+  pm.addPass(createCudaEmitChecksums());
   if (emulated)
     pm.addPass(createCudaEmulate());
 
@@ -80,20 +80,20 @@ void boa::buildCudaPipeline(OpPassManager &pm, const CudaPipelineOptions &option
   // More rows than on a CPU: a gradient of a weight goes through memory once a block.
   buildKernelPipeline(pm, {/*bytes=*/256 << 20, /*least=*/512, options.blockRows});
   // While copies are ops of their own.
-  each(createCudaAddApart());
+  each(createCudaReadAddendsInPlace());
   // The casts of operands are grouped with what else goes over them.
   each(createCudaLegalizeProducts());
   // After the casts: widened weights are padded, too.
   each(createCudaPadRows());
   each(createFormKernelGroups());
-  each(createEmitCudaGroups());
+  each(createCudaEmitGroups());
   if (options.offersAttention)
     each(createCudaOfferAttention());
-  each(createEmitCudaAttention());
+  each(createCudaEmitAttention());
   // After groups, whose rows are whole.
   each(createCudaSplitProducts());
   if (options.ownProducts)
-    each(createEmitCudaProducts());
+    each(createCudaEmitProducts());
   each(createCanonicalizerPass());
   buildCudaCodePipeline(pm, options.code, options.tf32, options.printsWork);
 }

@@ -39,7 +39,7 @@
 #include <limits>
 
 namespace boa {
-#define GEN_PASS_DEF_EMITCUDAATTENTION
+#define GEN_PASS_DEF_CUDAEMITATTENTION
 #include "passes/target/cuda/CudaPasses.h.inc"
 } // namespace boa
 
@@ -213,7 +213,7 @@ template <typename Op> LogicalResult check(Op op, int64_t ownTiles) {
   return success();
 }
 
-struct EmitCudaAttention : boa::impl::EmitCudaAttentionBase<EmitCudaAttention> {
+struct CudaEmitAttention : boa::impl::CudaEmitAttentionBase<CudaEmitAttention> {
   void runOnOperation() override {
     func::FuncOp func = getOperation();
     if (!func->hasAttr(kKernelAttr))

@@ -23,7 +23,7 @@
 #include "llvm/Support/MathExtras.h"
 
 namespace boa {
-#define GEN_PASS_DEF_EMITCUDAGROUPS
+#define GEN_PASS_DEF_CUDAEMITGROUPS
 #include "passes/target/cuda/CudaPasses.h.inc"
 } // namespace boa
 
@@ -148,7 +148,7 @@ void joinWholes(Block &block) {
   }
 }
 
-struct EmitCudaGroups : boa::impl::EmitCudaGroupsBase<EmitCudaGroups> {
+struct CudaEmitGroups : boa::impl::CudaEmitGroupsBase<CudaEmitGroups> {
   void runOnOperation() override {
     func::FuncOp func = getOperation();
     if (!func->hasAttr(kKernelAttr))

@@ -28,7 +28,7 @@
 #include "llvm/Support/MathExtras.h"
 
 namespace boa {
-#define GEN_PASS_DEF_EMITCUDAPRODUCTS
+#define GEN_PASS_DEF_CUDAEMITPRODUCTS
 #include "passes/target/cuda/CudaPasses.h.inc"
 } // namespace boa
 
@@ -157,7 +157,7 @@ private:
   Value row, column;   // of the thread in the square of threads
 };
 
-struct EmitCudaProducts : boa::impl::EmitCudaProductsBase<EmitCudaProducts> {
+struct CudaEmitProducts : boa::impl::CudaEmitProductsBase<CudaEmitProducts> {
   void runOnOperation() override {
     if (!getOperation()->hasAttr(kKernelAttr))
       return;

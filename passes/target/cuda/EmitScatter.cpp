@@ -58,11 +58,11 @@ struct ScatterEmitter {
   /// Whether no index before is as ours.
   Value isFirst() {
     Value chunks = builder.div(builder.add(mine, side - 1), side);
-    auto look = [&](Value chunk, SmallVector<Value> &found) {
+    auto search = [&](Value chunk, SmallVector<Value> &found) {
       for (Value hit : match(chunk, Predicate::ult))
         found[0] = builder.make<arith::OrIOp>(found[0], hit);
     };
-    Value found = builder.loop(lane, chunks, kWarpSize, {builder.integer(0)}, look)[0];
+    Value found = builder.loop(lane, chunks, kWarpSize, {builder.integer(0)}, search)[0];
     found = builder.combineLanes(
         found, 1, kWarpSize, [&](Value a, Value b) { return builder.make<arith::OrIOp>(a, b); });
     return builder.compare(Predicate::eq, found, builder.integer(0));
@@ -71,7 +71,7 @@ struct ScatterEmitter {
   /// Lists those of the chunks from `from` on, `tiles` for each thread, that are as
   /// ours; returns how many there are.
   Value list(Value memory, Value from, int64_t tiles) {
-    auto look = [&](Value tile, SmallVector<Value> &listed) {
+    auto listTile = [&](Value tile, SmallVector<Value> &listed) {
       Value chunk = builder.add(builder.add(from, builder.mul(tile, kWarpSize)), lane);
       Value there = builder.isLess(chunk, count() / side);
       chunk = builder.least(chunk, count() / side - 1);
@@ -100,7 +100,7 @@ struct ScatterEmitter {
       listed[0] = builder.add(listed[0], all);
     };
     Value listed =
-        builder.loop(builder.index(0), builder.index(tiles), 1, {builder.integer(0)}, look)[0];
+        builder.loop(builder.index(0), builder.index(tiles), 1, {builder.integer(0)}, listTile)[0];
     return builder.make<arith::IndexCastOp>(builder.getIndexType(), listed);
   }
 

@@ -185,7 +185,7 @@ private:
 
   Value constant(UpdateConstant which) { return b->load(b->argument(0), b->index(which)); }
 
-  /// Of the first element of a thread, in its entry.
+  /// The position, in its entry, of a thread's first element.
   Value positionOf(Value first) {
     Value chunk = b->make<arith::IndexCastOp>(b->getIndexType(), b->bitsOf(constant(kChunkNumber)));
     return b->add(b->mul(chunk, elements), first);
@@ -220,7 +220,7 @@ private:
     llvm::append_range(operands, scalars);
     SmallVector<Value> results = body->clone(optimizer.getUpdate(), operands);
     for (Value result : results)
-      look(result);
+      checkFinite(result);
     e.weight = results[0];
     if (hasLow)
       std::tie(e.weight, e.low) = body->splitMaster(results[0]);
@@ -248,8 +248,8 @@ private:
     return body->floatOf(b->load(memory, begin));
   }
 
-  /// Whether this or another before is not finite.
-  void look(Value value) {
+  /// Notes in `notFinite` whether this value, or one before it, is not finite.
+  void checkFinite(Value value) {
     Value exponent = b->integer(0x7f800000);
     Value is = b->compare(Predicate::eq, b->both(b->bitsOf(value), exponent), exponent);
     notFinite = notFinite ? b->make<arith::OrIOp>(notFinite, is) : is;

@@ -11,11 +11,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/kernels/Captures.h"
 #include "passes/kernels/MemoryAccess.h"
+#include "passes/kernels/RegionOutlining.h"
 #include "passes/target/cuda/CudaPasses.h"
-#include "runtime/abi/cuda_updates.h"
 #include "passes/target/cuda/ThreadBuilder.h"
+#include "runtime/abi/cuda_updates.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Iterators.h"
@@ -100,13 +100,13 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
         if (failed(outline(launch,
                            cuda::DeviceName((func.getSymName() + "_launch" + Twine(i)).str()))))
           return signalPassFailure();
-      if (failed(clean(func)))
+      if (failed(eraseDeadOps(func)))
         return signalPassFailure();
     }
   }
 
   /// Drops what only launches used. The address of a constant is none on the host.
-  static LogicalResult clean(func::FuncOp func) {
+  static LogicalResult eraseDeadOps(func::FuncOp func) {
     func.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
       if (isOpTriviallyDead(op))
         op->erase();
@@ -142,11 +142,11 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
   gpu::GPUFuncOp makeFunction(gpu::LaunchOp launch, Captures &captures, const Extents &extents,
                               StringRef name) {
     OpBuilder builder = OpBuilder::atBlockEnd(device.getBody());
-    llvm::SmallPtrSet<Value, 4> told = getShared(launch);
+    llvm::SmallPtrSet<Value, 4> sharedRoots = getShared(launch);
     SmallVector<DeviceArgument> arguments;
     for (const CapturedMemory &memory : captures.memory)
       arguments.push_back({memory.type, memory.getAlignment(kBufferAlignment),
-                           !told.contains(getMemoryRoot(memory.memref))});
+                           !sharedRoots.contains(getMemoryRoot(memory.memref))});
     SmallVector<Type> shared;
     for (BlockArgument memory : launch.getWorkgroupAttributions())
       shared.push_back(memory.getType());

@@ -7,7 +7,7 @@
 #include "passes/target/runtime/Descriptor.h"
 
 #include "dialect/Config.h"
-#include "passes/kernels/Tables.h"
+#include "passes/kernels/AngleTables.h"
 #include "passes/model/CanonicalText.h"
 #include "runtime/abi/abi.h"
 

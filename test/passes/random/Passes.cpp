@@ -7,7 +7,7 @@
 #include "test/passes/random/Passes.h"
 
 #include "passes/Passes.h"
-#include "passes/analysis/Computation.h"
+#include "passes/analysis/TranslationValidation.h"
 #include "test/passes/random/Mutations.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -147,8 +147,8 @@ std::string checkProgram(MLIRContext &context, uint64_t seed, Tally &tally,
       return step.name == kFirstOfStorage || step.name == kShake;
     });
     // As --boa-insert-offload says it.
-    module->setAttr(kComputesAttr, Builder(&context).getI64IntegerAttr(
-                                       TracedComputation::compute(module).meaning()));
+    module->setAttr(kComputesAttr,
+                    Builder(&context).getI64IntegerAttr(TracedComputation::compute(module).hash()));
   }
   for (const Step &step : steps) {
     llvm::PrettyStackTraceString inPass(step.name.c_str());

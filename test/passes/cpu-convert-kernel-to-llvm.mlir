@@ -1,5 +1,5 @@
-// RUN: boa-opt %s --convert-kernel-to-llvm --reconcile-unrealized-casts --canonicalize --split-input-file --verify-diagnostics | FileCheck %s
-// RUN: not boa-opt %s --convert-kernel-to-llvm --split-input-file 2>/dev/null | FileCheck %s --check-prefix=AROUND
+// RUN: boa-opt %s --cpu-convert-kernel-to-llvm --reconcile-unrealized-casts --canonicalize --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: not boa-opt %s --cpu-convert-kernel-to-llvm --split-input-file 2>/dev/null | FileCheck %s --check-prefix=AROUND
 
 // A product passes rows, columns and the strides of rows; the leading dimensions
 // together are rows.

@@ -1,11 +1,11 @@
-//===- Captures.h - What an outlined body takes along -----------*- C++ -*-===//
+//===- RegionOutlining.h - From a region to a function ----------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_PASSES_KERNELS_CAPTURES_H
-#define BOA_PASSES_KERNELS_CAPTURES_H
+#ifndef BOA_PASSES_KERNELS_REGIONOUTLINING_H
+#define BOA_PASSES_KERNELS_REGIONOUTLINING_H
 
 #include "passes/kernels/KernelDialect.h"
 
@@ -23,8 +23,8 @@ struct CapturedMemory {
   mlir::MemRefType type; // of the argument: without the place in whatever it is a part of
   mlir::Value base;      // what it is `offset` bytes behind
   int64_t offset;
-  /// An alignment that holds for all: `offset` is a multiple of it. Up to `most`; for a part
-  /// of a view, up to a vector of 16 bytes.
+  /// An alignment that all captured memory of this offset has: `offset` is a multiple of it. It is
+  /// at most `most`; for a part of a view it is at most a vector of 16 bytes.
   int64_t getAlignment(int64_t most) const;
 
   bool isSlice = false;
@@ -62,4 +62,4 @@ private:
 
 } // namespace boa
 
-#endif // BOA_PASSES_KERNELS_CAPTURES_H
+#endif // BOA_PASSES_KERNELS_REGIONOUTLINING_H

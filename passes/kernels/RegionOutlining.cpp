@@ -1,11 +1,11 @@
-//===- Captures.cpp - What an outlined body takes along -------------------===//
+//===- RegionOutlining.cpp - From a region to a function ------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/kernels/Captures.h"
+#include "passes/kernels/RegionOutlining.h"
 #include "passes/kernels/MemoryAccess.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -89,7 +89,7 @@ FailureOr<Captures> Captures::get(Region &region) {
   return captures;
 }
 
-/// Of all but the function's name and attributes.
+/// A hash of everything but the function's name and attributes.
 static llvm::hash_code computeHash(FunctionOpInterface func) {
   llvm::hash_code hash = hash_value(func.getFunctionType());
   func.getFunctionBody().walk([&](Operation *op) {

@@ -1,17 +1,18 @@
-//===- NormalFunction.h - The normal distribution ---------------*- C++ -*-===//
+//===- NormalDistribution.h - The normal distribution -----------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_PASSES_KERNELS_NORMALFUNCTION_H
-#define BOA_PASSES_KERNELS_NORMALFUNCTION_H
+#ifndef BOA_PASSES_KERNELS_NORMALDISTRIBUTION_H
+#define BOA_PASSES_KERNELS_NORMALDISTRIBUTION_H
 
 #include "passes/kernels/LinalgBuilder.h"
 
 namespace boa {
 
-/// Of the normal distribution at x: (1 + erf(x / sqrt(2))) / 2, and its derivative.
+/// The distribution function of the normal distribution at x, (1 + erf(x / sqrt(2))) / 2, and its
+/// derivative.
 struct Normal {
   Scalar distribution, density;
 };
@@ -23,4 +24,4 @@ Normal computeNormal(Scalar x);
 
 } // namespace boa
 
-#endif // BOA_PASSES_KERNELS_NORMALFUNCTION_H
+#endif // BOA_PASSES_KERNELS_NORMALDISTRIBUTION_H

@@ -1,4 +1,4 @@
-//===- OutlineKernelLoops.cpp - Loop bodies to functions on the pool ------===//
+//===- OutlineLoops.cpp - Loop bodies to functions on the pool ------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,14 +21,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/kernels/Captures.h"
 #include "passes/kernels/MemoryAccess.h"
+#include "passes/kernels/RegionOutlining.h"
 #include "passes/target/cpu/CpuPasses.h"
 
 #include "mlir/IR/IRMapping.h"
 
 namespace boa {
-#define GEN_PASS_DEF_OUTLINEKERNELLOOPS
+#define GEN_PASS_DEF_CPUOUTLINELOOPS
 #include "passes/target/cpu/CpuPasses.h.inc"
 } // namespace boa
 
@@ -39,7 +39,7 @@ namespace {
 
 constexpr StringLiteral kParallelFor = "boa_rt_parallel_for";
 
-struct OutlineKernelLoops : boa::impl::OutlineKernelLoopsBase<OutlineKernelLoops> {
+struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
   void runOnOperation() override {
     distinct = {};
     SmallVector<func::FuncOp> kernels;

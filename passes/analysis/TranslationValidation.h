@@ -1,4 +1,4 @@
-//===- Computation.h - Whether two programs compute the same ----*- C++ -*-===//
+//===- TranslationValidation.h - Equal results ------------------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,8 +9,8 @@
 // them: a pass makes it, compares the results, and refuses or undoes it if they differ.
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_PASSES_ANALYSIS_COMPUTATION_H
-#define BOA_PASSES_ANALYSIS_COMPUTATION_H
+#ifndef BOA_PASSES_ANALYSIS_TRANSLATIONVALIDATION_H
+#define BOA_PASSES_ANALYSIS_TRANSLATIONVALIDATION_H
 
 #include "passes/analysis/Tracer.h"
 
@@ -40,7 +40,7 @@ struct TracedComputation {
 
   static TracedComputation compute(mlir::ModuleOp module);
   /// All outcomes in one number, which is the same in the step and in the storage phase.
-  int64_t meaning() const;
+  int64_t hash() const;
 };
 
 /// The results of the current module, an analysis that passes preserve. A pass that proves
@@ -55,10 +55,11 @@ public:
       known = TracedComputation::compute(module);
     return *known;
   }
-  /// For a pass that ends so; it must mark this analysis as preserved.
+  /// Keeps the results that a pass found for its new module. The pass must mark this analysis as
+  /// preserved.
   void replace(TracedComputation after) { known = std::move(after); }
-  /// For a pass that called `get` before it began: checks that the module still computes the
-  /// same, and keeps these results. Otherwise emits the error `wrong`.
+  /// Checks that the module still computes the same, and keeps these results. Otherwise emits the
+  /// error `wrong`. The pass must have called `get` before it changed the module.
   mlir::LogicalResult checkSame(llvm::StringRef wrong);
 
 private:
@@ -66,13 +67,13 @@ private:
   std::optional<TracedComputation> known;
 };
 
-/// Where they part; null where they do not. `eachStep`: also after each step, where updates
-/// are pending in both.
+/// The first outcome that differs; null if none does. With `eachStep` it also compares the state
+/// after each step, where updates are pending in both.
 const TracedComputation::Outcome *findDifference(const TracedComputation &before,
                                                  const TracedComputation &after,
                                                  bool eachStep = true);
 
-/// The same of two lists of outcomes.
+/// The first outcome that differs between two lists; null if none does.
 const TracedComputation::Outcome *
 findDifference(const std::vector<TracedComputation::Outcome> &before,
                const std::vector<TracedComputation::Outcome> &after);
@@ -94,11 +95,12 @@ mlir::LogicalResult checkSameOrder(mlir::ModuleOp module, llvm::ArrayRef<Reorder
 void markOps(StepOp step);
 void unmarkOps(StepOp step);
 
-/// The moves of a transformation, in the order in which it asks for them.
-class Moves {
+/// Says which moves a transformation may make. It knows them by the order in which they are asked
+/// for.
+class MoveFilter {
 public:
-  /// Whether to make the next one, of a transfer `op`. The pass
-  /// does not make a move that is refused, and does not ask for it again.
+  /// Whether to make the next move, of a transfer `op`. The pass does not make a move that is
+  /// refused, and does not ask for it again.
   bool allow(mlir::Operation *op);
   /// Moves that are known to be wrong.
   struct Refusal {
@@ -120,9 +122,9 @@ private:
 /// the transformed module.
 TracedComputation transformEntries(mlir::ModuleOp module, const TracedComputation &before,
                                    llvm::StringRef name,
-                                   llvm::function_ref<unsigned(StepOp, Moves &)> transform,
+                                   llvm::function_ref<unsigned(StepOp, MoveFilter &)> transform,
                                    std::map<mlir::Operation *, unsigned> &done);
 
 } // namespace boa
 
-#endif // BOA_PASSES_ANALYSIS_COMPUTATION_H
+#endif // BOA_PASSES_ANALYSIS_TRANSLATIONVALIDATION_H

@@ -1,11 +1,11 @@
-//===- Placing.h - From the plan's places to homes --------------*- C++ -*-===//
+//===- HomeAssignment.h - From the plan's places to homes -------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_PASSES_STORAGE_PLACING_H
-#define BOA_PASSES_STORAGE_PLACING_H
+#ifndef BOA_PASSES_STORAGE_HOMEASSIGNMENT_H
+#define BOA_PASSES_STORAGE_HOMEASSIGNMENT_H
 
 #include "dialect/Boa.h"
 #include "runtime/abi/settings.h"
@@ -13,12 +13,12 @@
 namespace boa {
 
 /// The place of a role in the plan; null: it stays on the device.
-const Placement *placeOf(Role role, const PlaceSettings &place);
+const Placement *findPlacement(Role role, const PlaceSettings &place);
 
 /// The homes of a storage's entries. Layers are counted in its first dimension. A share is of the
 /// chunks of each entry, or, where an entry is one chunk, of the entries of each layer.
-mlir::ArrayAttr homesOf(StorageOp storage, const Placement &place);
+mlir::ArrayAttr assignHomes(StorageOp storage, const Placement &place);
 
 } // namespace boa
 
-#endif // BOA_PASSES_STORAGE_PLACING_H
+#endif // BOA_PASSES_STORAGE_HOMEASSIGNMENT_H

@@ -1,10 +1,10 @@
-//===- Placing.cpp - From the plan's places to homes ----------------------===//
+//===- HomeAssignment.cpp - From the plan's places to homes ---------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "passes/storage/Placing.h"
+#include "passes/storage/HomeAssignment.h"
 
 #include "dialect/Config.h"
 
@@ -15,7 +15,7 @@ using namespace mlir;
 
 namespace boa {
 
-const Placement *placeOf(Role role, const PlaceSettings &place) {
+const Placement *findPlacement(Role role, const PlaceSettings &place) {
   switch (role) {
   case Role::master:
   case Role::state:
@@ -72,7 +72,8 @@ private:
     return HomeAttr::get(context, getTier(part.tier), chunks);
   }
 
-  /// Of parameters, the first dimension; of activations, that before the micro-batches.
+  /// Layers are the first dimension of parameters, and that before the micro-batches of
+  /// activations.
   int64_t countLayers() {
     ArrayRef<int64_t> dims = storage.getDims();
     switch (storage.getRole()) {
@@ -142,7 +143,7 @@ private:
 
 } // namespace
 
-ArrayAttr homesOf(StorageOp storage, const Placement &place) {
+ArrayAttr assignHomes(StorageOp storage, const Placement &place) {
   return Placer(storage).place(place.parts);
 }
 

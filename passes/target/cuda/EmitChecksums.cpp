@@ -1,4 +1,4 @@
-//===- EmitSums.cpp - Checksums as functions of the device ----------------===//
+//===- EmitChecksums.cpp - Checksums as functions of the device -----------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@
 #include <set>
 
 namespace boa {
-#define GEN_PASS_DEF_CUDAEMITSUMS
+#define GEN_PASS_DEF_CUDAEMITCHECKSUMS
 #include "passes/target/cuda/CudaPasses.h.inc"
 } // namespace boa
 
@@ -35,9 +35,9 @@ namespace {
 constexpr int64_t kWord = sizeof(uint64_t);
 
 /// sums_BYTES.
-class SumEmitter {
+class ChecksumEmitter {
 public:
-  SumEmitter(gpu::GPUModuleOp device, int64_t bytes)
+  ChecksumEmitter(gpu::GPUModuleOp device, int64_t bytes)
       : bytes(bytes), blocks(bytes / kChecksumBlock), threads(SumThreads(bytes)),
         b(OpBuilder::atBlockEnd(device.getBody()), device.getLoc()), i64(b.getI64Type()) {
     // Chunks may be fewer than the type says: what is behind them is others' memory.
@@ -137,7 +137,7 @@ private:
   gpu::GPUFuncOp func;
 };
 
-struct CudaEmitSums : boa::impl::CudaEmitSumsBase<CudaEmitSums> {
+struct CudaEmitChecksums : boa::impl::CudaEmitChecksumsBase<CudaEmitChecksums> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto device = module.lookupSymbol<gpu::GPUModuleOp>(kDeviceModule);
@@ -148,7 +148,7 @@ struct CudaEmitSums : boa::impl::CudaEmitSumsBase<CudaEmitSums> {
       if (storage.livesOn(Tier::ssd))
         sizes.insert(storage.getChunkBytes());
     for (int64_t bytes : sizes)
-      SumEmitter(device, bytes).emit();
+      ChecksumEmitter(device, bytes).emit();
   }
 };
 

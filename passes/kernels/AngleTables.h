@@ -1,4 +1,4 @@
-//===- Tables.h - Tables that kernels read ----------------------*- C++ -*-===//
+//===- AngleTables.h - Tables of angles that kernels read -------*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,15 +9,16 @@
 // The runtime fills these tables (runtime/abi/tables.h).
 //
 //===----------------------------------------------------------------------===//
-#ifndef BOA_PASSES_KERNELS_TABLES_H
-#define BOA_PASSES_KERNELS_TABLES_H
+#ifndef BOA_PASSES_KERNELS_ANGLETABLES_H
+#define BOA_PASSES_KERNELS_ANGLETABLES_H
 
 #include "dialect/Boa.h"
 #include "runtime/abi/tables.h"
 
 namespace boa {
 
-/// On a kernel: the tables that it reads, whose addresses follow those of its buffers.
+/// A kernel has this attribute: the tables that it reads, whose addresses follow those of its
+/// buffers.
 inline constexpr llvm::StringLiteral kTablesAttr = "boa.tables";
 
 /// The tables of a kernel, in the order of its arguments.
@@ -51,4 +52,4 @@ inline AngleTable getTable(mlir::Attribute attr) {
 
 } // namespace boa
 
-#endif // BOA_PASSES_KERNELS_TABLES_H
+#endif // BOA_PASSES_KERNELS_ANGLETABLES_H

@@ -1,10 +1,10 @@
-//===- Computation.cpp ----------------------------------------------------===//
+//===- TranslationValidation.cpp ------------------------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "passes/analysis/Computation.h"
+#include "passes/analysis/TranslationValidation.h"
 #include "passes/analysis/ValueNumber.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -118,7 +118,7 @@ TracedComputation TracedComputation::compute(ModuleOp module) {
   return computation;
 }
 
-int64_t TracedComputation::meaning() const {
+int64_t TracedComputation::hash() const {
   uint64_t hash = outcomes.size();
   for (const Outcome &outcome : outcomes)
     hash = value_number::mix(hash, outcome.value);
@@ -205,12 +205,12 @@ public:
           llvm::append_range(all[{storage.getSymName().str(), entry}], writesOf(run.value));
         });
     for (auto &[entry, writes] : all)
-      tidy(writes);
+      sortUnique(writes);
     return all;
   }
 
 private:
-  static void tidy(Writes &writes) {
+  static void sortUnique(Writes &writes) {
     llvm::sort(writes);
     writes.erase(llvm::unique(writes), writes.end());
   }
@@ -218,7 +218,7 @@ private:
     auto attr = op->getAttrOfType<IntegerAttr>(kMarkAttr);
     int64_t mark = attr ? attr.getInt() : -1;
     ops[mark] = op;
-    return {mark, inWords(iteration), run};
+    return {mark, describeIteration(iteration), run};
   }
   Writes writesOf(Version version) {
     Writes writes;
@@ -231,23 +231,23 @@ private:
     Writes writes;
     versions.forEach(access.first, access.count,
                      [&](Versions::Run run) { llvm::append_range(writes, writesOf(run.value)); });
-    tidy(writes);
+    sortUnique(writes);
     Entry entry{StorageOp(access.storage).getSymName().str(), access.entry};
     reads[{instanceOf(op, here(), currentRun()), entry}] = std::move(writes);
   }
 };
 
 /// The first write of `writes` that `others` lacks; null if there is none.
-const DependenceTracer::Instance *firstNotIn(const DependenceTracer::Writes &writes,
-                                             const DependenceTracer::Writes &others) {
+const DependenceTracer::Instance *findMissing(const DependenceTracer::Writes &writes,
+                                              const DependenceTracer::Writes &others) {
   for (const auto &write : writes)
     if (!llvm::is_contained(others, write))
       return &write;
   return nullptr;
 }
 
-void noteFinal(InFlightDiagnostic &diag, DependenceTracer &tracer,
-               const DependenceTracer::Instance *write, StringRef when) {
+void attachLastWrite(InFlightDiagnostic &diag, DependenceTracer &tracer,
+                     const DependenceTracer::Instance *write, StringRef when) {
   if (!write)
     return;
   Diagnostic &note = diag.attachNote(tracer.ops[write->mark]->getLoc())
@@ -274,9 +274,9 @@ static LogicalResult checkDependences(ModuleOp module, Reordered entry, StringRe
       read << ", in " << reader.iteration;
     DependenceTracer::Writes is = it == after.reads.end() ? DependenceTracer::Writes() : it->second;
     DependenceTracer &tracer = was.empty() ? after : before;
-    const DependenceTracer::Instance *write = firstNotIn(was, is);
+    const DependenceTracer::Instance *write = findMissing(was, is);
     if (!write)
-      write = firstNotIn(is, was);
+      write = findMissing(is, was);
     if (write) {
       Diagnostic &note = diag.attachNote(tracer.ops[write->mark]->getLoc())
                          << "the dependence is on this write of @" << place.first;
@@ -292,8 +292,8 @@ static LogicalResult checkDependences(ModuleOp module, Reordered entry, StringRe
     InFlightDiagnostic diag = step.emitOpError(transformation)
                               << " is illegal: it would change the last write of @" << entry.first
                               << " entry " << entry.second;
-    noteFinal(diag, before, firstNotIn(writes, is[entry]), "in the order given");
-    noteFinal(diag, after, firstNotIn(is[entry], writes), "in the new order");
+    attachLastWrite(diag, before, findMissing(writes, is[entry]), "in the order given");
+    attachLastWrite(diag, after, findMissing(is[entry], writes), "in the new order");
     return diag;
   }
   return success();
@@ -311,7 +311,7 @@ LogicalResult checkSameOrder(ModuleOp module, ArrayRef<Reordered> entries,
 }
 
 //===----------------------------------------------------------------------===//
-// Moves
+// Filtered moves
 //===----------------------------------------------------------------------===//
 
 static std::string nameTransferred(Operation *op) {
@@ -319,7 +319,7 @@ static std::string nameTransferred(Operation *op) {
   return prefetch ? "@" + prefetch.getStorage().str() : op->getName().getStringRef().str();
 }
 
-bool Moves::allow(Operation *op) {
+bool MoveFilter::allow(Operation *op) {
   size_t number = asked++;
   if (refused.count(number))
     refusedMoves.push_back({op->getLoc(), nameTransferred(op)});
@@ -330,14 +330,14 @@ bool Moves::allow(Operation *op) {
 struct EntryTransformer {
   ModuleOp module;
   StepOp entry, original;
-  function_ref<unsigned(StepOp, Moves &)> transform;
+  function_ref<unsigned(StepOp, MoveFilter &)> transform;
   const TracedComputation &before;
   std::set<size_t> refused;
 
   struct Attempt {
     bool same;
     unsigned done;
-    Moves moves;
+    MoveFilter moves;
   };
   void restore() {
     IRMapping map;
@@ -352,7 +352,7 @@ struct EntryTransformer {
   /// The first `most` moves but for those refused.
   Attempt attempt(size_t most) {
     restore();
-    Moves moves;
+    MoveFilter moves;
     moves.most = most;
     moves.refused = refused;
     unsigned done = transform(entry, moves);
@@ -368,7 +368,7 @@ struct EntryTransformer {
       size_t good = 0, bad = all.moves.asked;
       if (bad == 0 || !attempt(0).same) {
         restore();
-        return {true, 0, Moves()};
+        return {true, 0, MoveFilter()};
       }
       while (bad - good > 1) {
         size_t middle = good + (bad - good) / 2;
@@ -380,13 +380,13 @@ struct EntryTransformer {
 };
 
 TracedComputation transformEntries(ModuleOp module, const TracedComputation &before, StringRef name,
-                                   function_ref<unsigned(StepOp, Moves &)> transform,
+                                   function_ref<unsigned(StepOp, MoveFilter &)> transform,
                                    std::map<Operation *, unsigned> &done) {
   SmallVector<StepOp> entries(module.getOps<StepOp>());
   SmallVector<StepOp> originals;
   for (StepOp entry : entries) {
     originals.push_back(cast<StepOp>(entry->clone()));
-    Moves moves;
+    MoveFilter moves;
     done[entry] = transform(entry, moves);
   }
   TracedComputation after = TracedComputation::compute(module);
@@ -397,7 +397,7 @@ TracedComputation transformEntries(ModuleOp module, const TracedComputation &bef
     for (auto [entry, original] : llvm::zip(entries, originals)) {
       auto attempt = EntryTransformer{module, entry, original, transform, before, {}}.run();
       done[entry] = attempt.done;
-      for (const Moves::Refusal &move : attempt.moves.getRefused()) {
+      for (const MoveFilter::Refusal &move : attempt.moves.getRefused()) {
         remark::missed(move.loc, remark::RemarkOpts::name(name).category("boa-storage"))
             << "left a transfer of " << move.transferred << " in @" << entry.getSymName()
             << " as it was: the program would compute something else";

@@ -1,4 +1,4 @@
-//===- AddApart.cpp - What a product is added to stays where it is --------===//
+//===- ReadAddendsInPlace.cpp - Products read their addend where it is ----===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@
 #include "passes/target/cuda/CudaPasses.h"
 
 namespace boa {
-#define GEN_PASS_DEF_CUDAADDAPART
+#define GEN_PASS_DEF_CUDAREADADDENDSINPLACE
 #include "passes/target/cuda/CudaPasses.h.inc"
 } // namespace boa
 
@@ -56,7 +56,7 @@ kernel::GemmOp findProduct(linalg::GenericOp copy) {
   return nullptr;
 }
 
-struct CudaAddApart : boa::impl::CudaAddApartBase<CudaAddApart> {
+struct CudaReadAddendsInPlace : boa::impl::CudaReadAddendsInPlaceBase<CudaReadAddendsInPlace> {
   void runOnOperation() override {
     if (!getOperation()->hasAttr(kKernelAttr))
       return;

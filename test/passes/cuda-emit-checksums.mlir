@@ -1,4 +1,4 @@
-// RUN: boa-opt %s --split-input-file --cuda-outline-launches --cuda-emit-sums | FileCheck %s
+// RUN: boa-opt %s --split-input-file --cuda-outline-launches --cuda-emit-checksums | FileCheck %s
 // RUN: boa-opt %s --split-input-file --cuda-code-pipeline | FileCheck %s --check-prefix=PTX
 
 // Where SSDs reach the device's memory each size of chunk that lives on one has a function for its

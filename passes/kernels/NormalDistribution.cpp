@@ -1,4 +1,4 @@
-//===- NormalFunction.cpp - The normal distribution -----------------------===//
+//===- NormalDistribution.cpp - The normal distribution -------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/kernels/NormalFunction.h"
+#include "passes/kernels/NormalDistribution.h"
 
 #include <cmath>
 
@@ -24,7 +24,7 @@ using namespace boa;
 
 namespace {
 
-/// From the constant term up.
+/// A polynomial for the tail. Its coefficients begin with the constant term.
 struct Tail {
   double k, far;
   SmallVector<double> coefficients;

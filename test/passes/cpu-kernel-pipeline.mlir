@@ -1,4 +1,4 @@
-// RUN: boa-opt %s --boa-kernel-pipeline | FileCheck %s
+// RUN: boa-opt %s --cpu-kernel-pipeline | FileCheck %s
 
 // From compute ops to calls of the runtime, in one function of the runtime's
 // signature; nothing is allocated.

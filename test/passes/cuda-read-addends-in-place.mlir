@@ -1,4 +1,4 @@
-// RUN: boa-opt %s --cuda-add-apart --split-input-file | FileCheck %s
+// RUN: boa-opt %s --cuda-read-addends-in-place --split-input-file | FileCheck %s
 
 #map = affine_map<(r, c) -> (r, c)>
 !rows = memref<8x8xf32>

@@ -1,4 +1,4 @@
-// RUN: boa-opt %s --kernel-outline-loops --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: boa-opt %s --cpu-outline-loops --split-input-file --verify-diagnostics | FileCheck %s
 
 // The body becomes a function of noalias pointers and a range; a second one, which
 // the pool calls, loads them; the kernel stores them and makes the call. The offset is
