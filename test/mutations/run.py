@@ -98,11 +98,15 @@ def link_command(build, target):
 
 def make(build, mutation, check, scratch):
     """The check with the mutated file in place of its own; or what the compiler said."""
-    source, made = scratch / pathlib.Path(mutation["file"]).name, scratch / "mutated.o"
+    source, made = scratch / mutation["file"], scratch / "mutated.o"
+    source.parent.mkdir(parents=True, exist_ok=True)
     source.write_text(places.mutated((ROOT / mutation["file"]).read_text(), mutation))
-    command = compile_command(build, mutation["file"])
-    command[command.index("-c") + 1] = str(source)
+    # A header is found before its own, by the source that includes it.
+    compiled = mutation.get("included", mutation["file"])
+    command = compile_command(build, compiled)
+    command[command.index("-c") + 1] = str(ROOT / compiled if "included" in mutation else source)
     command[command.index("-o") + 1] = str(made)
+    command.insert(next(i for i, word in enumerate(command) if word.startswith("-I")), f"-I{scratch}")
     # A precompiled header is for its own options.
     done = run(command if "-include-pch" in command else [*command, "-O1"], cwd=build)
     if done.returncode != 0:
