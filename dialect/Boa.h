@@ -21,6 +21,7 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -60,6 +61,8 @@ template <typename ConcreteType>
 class AttentionProduct : public mlir::OpTrait::TraitBase<ConcreteType, AttentionProduct> {};
 template <typename ConcreteType>
 class RowByRow : public mlir::OpTrait::TraitBase<ConcreteType, RowByRow> {};
+template <typename ConcreteType>
+class WidensItself : public mlir::OpTrait::TraitBase<ConcreteType, WidensItself> {};
 } // namespace boa
 
 #include "dialect/BoaDialect.h.inc"
@@ -171,11 +174,6 @@ void setConfig(mlir::ModuleOp module, llvm::StringRef name, mlir::DictionaryAttr
 /// Gives the arguments of each stage's functions locations that carry names: printed with
 /// OpPrintingFlags::printNameLocAsPrefix, `%arg1` is `%ln1_w`.
 void nameArguments(mlir::ModuleOp module);
-/// The clause `traffic { ... }` of a boa.step: the attributes k*TrafficAttr, a line for each
-/// direction. Printing adds the attributes that it printed to `elided`.
-mlir::ParseResult parseTraffic(mlir::OpAsmParser &parser, mlir::NamedAttrList &attributes);
-void printTraffic(mlir::OpAsmPrinter &printer, StepOp step,
-                  llvm::SmallVectorImpl<llvm::StringRef> &elided);
 /// Null where the module has none.
 StepOp findEntryPoint(mlir::ModuleOp module, EntryPoint entry);
 /// Whether it computes an index or a condition that a pass can compute, too.

@@ -45,6 +45,11 @@ def Boa_RowByRow : NativeOpTrait<"RowByRow"> {
   let cppNamespace = "::boa";
 }
 
+/// Its lowering takes bf16 and computes in f32, so --boa-widen-arithmetic puts no casts around it.
+def Boa_WidensItself : NativeOpTrait<"WidensItself"> {
+  let cppNamespace = "::boa";
+}
+
 class Boa_ComputeOp<string mnemonic, list<Trait> traits = []>
     : Boa_Op<mnemonic, !listconcat([Pure, Boa_OneFloatType,
         DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>], traits)>;

@@ -73,7 +73,7 @@ def Boa_SiluGradOp : Boa_ActivationGradOp<"silu_grad"> {
   let summary = "dy times the derivative of boa.silu at x";
 }
 
-def Boa_CastOp : Boa_Op<"cast", [Pure, Boa_RowByRow,
+def Boa_CastOp : Boa_Op<"cast", [Pure, Boa_RowByRow, Boa_WidensItself,
     DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>,
     DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>]> {
   let summary = "to another floating-point type, same shape";

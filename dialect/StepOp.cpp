@@ -19,6 +19,8 @@ namespace boa {
 //   first read checkpoints 6094848, weights 6639616
 //   ...
 // } { ... }
+//
+// The attributes k*TrafficAttr, a line for each direction.
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -77,7 +79,8 @@ static void printTrafficRow(OpAsmPrinter &printer, StringRef run, NamedAttribute
   printer << line;
 }
 
-void printTraffic(OpAsmPrinter &printer, StepOp step, SmallVectorImpl<StringRef> &elided) {
+/// Adds the attributes that it printed to `elided`.
+static void printTraffic(OpAsmPrinter &printer, StepOp step, SmallVectorImpl<StringRef> &elided) {
   SmallVector<std::pair<StringRef, DictionaryAttr>> rows;
   for (const TrafficRow &row : kTrafficRows)
     if (Attribute attr = step->getDiscardableAttr(row.attr); isTraffic(attr)) {
@@ -122,7 +125,7 @@ static ParseResult parseBytes(OpAsmParser &parser, DictionaryAttr &result, Strin
   return success();
 }
 
-ParseResult parseTraffic(OpAsmParser &parser, NamedAttrList &attributes) {
+static ParseResult parseTraffic(OpAsmParser &parser, NamedAttrList &attributes) {
   if (failed(parser.parseOptionalKeyword("traffic")))
     return success();
   NamedAttrList rows[std::size(kTrafficRows)];

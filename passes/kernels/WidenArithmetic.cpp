@@ -54,8 +54,7 @@ struct WidenArithmetic : boa::impl::WidenArithmeticBase<WidenArithmetic> {
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation().walk([&](CostOpInterface op) {
-      if (op.getFlops() > 0 &&
-          !isa<CastOp, AttentionOp, CachedAttentionOp, AttentionGradOp, RotaryOp>(op))
+      if (op.getFlops() > 0 && !op->hasTrait<WidensItself>())
         ops.push_back(op);
     });
     llvm::for_each(ops, widen);
