@@ -17,7 +17,7 @@ namespace boa {
 
 /// Columns of a tile: whole warps, the last ones zeros.
 inline int64_t tileColumns(const AttentionShape &shape) {
-  return llvm::alignTo(shape.d, kWarpSize);
+  return llvm::alignTo(shape.d, kWarpLanes);
 }
 /// Elements from one row of a tile to the next: lanes that read one column of all rows meet no
 /// bank twice.
@@ -57,11 +57,11 @@ public:
   mlir::Value exp(mlir::Value x) { return make<mlir::math::ExpOp>(x); }
   mlir::Value max(mlir::Value x, mlir::Value y) { return make<mlir::arith::MaximumFOp>(x, y); }
   mlir::Value reduceSum(mlir::Value value) {
-    return combineLanes(value, 1, kWarpSize,
+    return combineLanes(value, 1, kWarpLanes,
                         [&](mlir::Value x, mlir::Value y) { return addf(x, y); });
   }
   mlir::Value reduceMax(mlir::Value value) {
-    return combineLanes(value, 1, kWarpSize,
+    return combineLanes(value, 1, kWarpLanes,
                         [&](mlir::Value x, mlir::Value y) { return max(x, y); });
   }
 
@@ -124,8 +124,8 @@ public:
       }
     });
   }
-  int64_t laneColumns() const { return tileColumns(shape) / kWarpSize; }
-  mlir::Value column(int64_t j) { return add(lane, j * kWarpSize); }
+  int64_t laneColumns() const { return tileColumns(shape) / kWarpLanes; }
+  mlir::Value column(int64_t j) { return add(lane, j * kWarpLanes); }
   mlir::Value zero() { return number(0); }
   Values zeroSums() { return Values(warpRows * laneColumns(), zero()); }
 

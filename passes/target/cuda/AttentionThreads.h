@@ -23,9 +23,9 @@
 
 namespace boa {
 
-constexpr int64_t kWarps = 4, kThreads = kWarpSize * kWarps;
+constexpr int64_t kWarps = 4, kThreads = kWarpLanes * kWarps;
 /// Rows of the stream's tiles. Of f32 each lane has one.
-constexpr int64_t kStreamRows = kWarpSize;
+constexpr int64_t kStreamRows = kWarpLanes;
 
 /// The arguments of an op, the same of forward and gradient.
 struct AttentionShape {
@@ -158,8 +158,8 @@ protected:
     const int64_t blocks = llvm::divideCeil(shape.time, ownRows);
     auto launch = createLaunch(*this, {blocks, heads, shape.batch}, kThreads, 1);
     thread = launch.getThreadIds().x;
-    lane = rem(thread, kWarpSize);
-    warp = div(thread, kWarpSize);
+    lane = rem(thread, kWarpLanes);
+    warp = div(thread, kWarpLanes);
     first = mul(launch.getBlockIds().x, ownRows);
     head = launch.getBlockIds().y;
     batch = launch.getBlockIds().z;

@@ -40,12 +40,12 @@ struct Block {
   int64_t columns; // threads across, of a vector of columns each
   int64_t slices;
 
-  int64_t countWarps() const { return columns * slices / kWarpSize; }
+  int64_t countWarps() const { return columns * slices / kWarpLanes; }
 };
 
 /// For `chunks` vectors of columns, of `rows` rows, in `sums` sums.
 Block chooseBlock(int64_t chunks, int64_t vector, int64_t rows, int64_t sums) {
-  Block block{kWarpSize, 1};
+  Block block{kWarpLanes, 1};
   while (llvm::divideCeil(chunks, block.columns) < kEnoughBlocks &&
          block.columns * vector > kLeastColumns)
     block.columns /= 2;
@@ -55,7 +55,7 @@ Block chooseBlock(int64_t chunks, int64_t vector, int64_t rows, int64_t sums) {
     block.slices *= 2;
   if (block.slices == 1)
     return {std::min(kColumnThreads, chunks), 1};
-  while (block.columns * block.slices < kWarpSize)
+  while (block.columns * block.slices < kWarpLanes)
     block.columns *= 2;
   while (block.countWarps() * block.columns * vector * sums * 4 > kMaxWorkgroupBytes)
     block.slices /= 2;
@@ -187,7 +187,7 @@ LogicalResult emitSums(OpBuilder &outside, ArrayRef<linalg::LinalgOp> ops) {
   Value leader = valid;
   if (block.slices > 1) {
     for (auto [i, value] : llvm::enumerate(values))
-      value = sums[i / vector].combiner.combineLanes(builder, value, block.columns, kWarpSize);
+      value = sums[i / vector].combiner.combineLanes(builder, value, block.columns, kWarpLanes);
     Value isFirst = builder.isZero(thread.y);
     leader = valid ? builder.both(valid, isFirst) : isFirst;
   }
@@ -198,7 +198,7 @@ LogicalResult emitSums(OpBuilder &outside, ArrayRef<linalg::LinalgOp> ops) {
           addWorkgroupMemory(launch, {warps, vector, block.columns}, sum.combiner.getType()));
     // The slices that begin a warp.
     Value warp = thread.y, begins;
-    if (int64_t each = kWarpSize / block.columns; each > 1) {
+    if (int64_t each = kWarpLanes / block.columns; each > 1) {
       warp = builder.div(thread.y, each);
       begins = builder.isZero(builder.rem(thread.y, each));
     }

@@ -53,8 +53,8 @@ int64_t chooseSide(const ProductShape &shape) {
 class NarrowProduct {
 public:
   NarrowProduct(OpBuilder &outside, const ProductShape &shape, int64_t side)
-      : l(outside, shape, side, kWarps * boa::kWarpSize), half(side / 2),
-        lane(l.rem(l.thread, boa::kWarpSize)), warp(l.div(l.thread, boa::kWarpSize)),
+      : l(outside, shape, side, kWarps * boa::kWarpLanes), half(side / 2),
+        lane(l.rem(l.thread, boa::kWarpLanes)), warp(l.div(l.thread, boa::kWarpLanes)),
         rows(l.mul(l.div(warp, 2), half)), columns(l.mul(l.rem(warp, 2), half)) {}
 
   void emit() {

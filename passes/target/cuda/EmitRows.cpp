@@ -32,7 +32,7 @@ constexpr int64_t kHeldElements = 32;
 /// Of all threads of a team: a block of 1024 has 64 registers a thread, which hold half as many.
 constexpr int64_t kTeamElements = 16384;
 /// Up to this width a warp takes a row: kHeldElements a thread.
-constexpr int64_t kWarpWidth = kWarpSize * kHeldElements;
+constexpr int64_t kWarpWidth = kWarpLanes * kHeldElements;
 /// What a thread of a larger team should have of a row.
 constexpr int64_t kElementsPerThread = 16;
 /// Elements that one pass of a loop over a long row takes, so that many loads are
@@ -198,16 +198,16 @@ LogicalResult RowEmitter::computeSums(linalg::LinalgOp op, Shape &shape) {
 
 /// Every thread of the team has the result: the same bits, as the order is.
 Value RowEmitter::combineTeam(const Combiner &combiner, Value value) {
-  value = combiner.combineLanes(builder, value, 1, kWarpSize);
-  int64_t warps = memory.team / kWarpSize;
+  value = combiner.combineLanes(builder, value, 1, kWarpLanes);
+  int64_t warps = memory.team / kWarpLanes;
   if (warps == 1)
     return value;
   SmallVector<Value> &buffers = partials[combiner.getType()];
   while (buffers.size() <= sums % 2)
     buffers.push_back(addWorkgroupMemory(launch, {warps}, combiner.getType()));
   Value buffer = buffers[sums++ % 2];
-  Value warp = builder.div(memory.lane, kWarpSize);
-  Value inWarp = builder.rem(memory.lane, kWarpSize);
+  Value warp = builder.div(memory.lane, kWarpLanes);
+  Value inWarp = builder.rem(memory.lane, kWarpLanes);
   builder.when(builder.isZero(inWarp), [&] { builder.store(value, buffer, warp); });
   memory.barrier();
   Value from = builder.rem(memory.lane, warps);
@@ -296,8 +296,8 @@ gpu::LaunchOp launchFlat(ThreadBuilder &builder, Shape &shape) {
   int64_t x = across, y = 1;
   if (across <= kFlatThreads)
     y = getDivisor(rows, kFlatThreads / across);
-  else if (across % kWarpSize == 0)
-    x = getDivisor(across / kWarpSize, kFlatThreads / kWarpSize) * kWarpSize;
+  else if (across % kWarpLanes == 0)
+    x = getDivisor(across / kWarpLanes, kFlatThreads / kWarpLanes) * kWarpLanes;
   // Unless such blocks are small.
   if (x * y < kFlatThreads / 4 || x > kFlatThreads) {
     x = std::min(kFlatThreads, shape.countChunks());
@@ -361,9 +361,9 @@ LogicalResult boa::emitRows(OpBuilder &outside, ArrayRef<int64_t> space,
     return emit(RowEmitter(builder, launch, {}, builder.index(0), 1));
   }
   int64_t count = llvm::product_of(space);
-  int64_t team = kWarpSize, rows = 1;
+  int64_t team = kWarpLanes, rows = 1;
   if (rank == 0)
-    team = std::clamp<int64_t>(llvm::PowerOf2Ceil(width / 4), kWarpSize, kMaxThreads);
+    team = std::clamp<int64_t>(llvm::PowerOf2Ceil(width / 4), kWarpLanes, kMaxThreads);
   else if (width > kWarpWidth)
     team = std::min<int64_t>(llvm::PowerOf2Ceil(width / kElementsPerThread), kMaxThreads);
   else

@@ -62,9 +62,9 @@ struct ScatterEmitter {
       for (Value hit : match(chunk, Predicate::ult))
         found[0] = builder.make<arith::OrIOp>(found[0], hit);
     };
-    Value found = builder.loop(lane, chunks, kWarpSize, {builder.integer(0)}, search)[0];
+    Value found = builder.loop(lane, chunks, kWarpLanes, {builder.integer(0)}, search)[0];
     found = builder.combineLanes(
-        found, 1, kWarpSize, [&](Value a, Value b) { return builder.make<arith::OrIOp>(a, b); });
+        found, 1, kWarpLanes, [&](Value a, Value b) { return builder.make<arith::OrIOp>(a, b); });
     return builder.compare(Predicate::eq, found, builder.integer(0));
   }
 
@@ -72,7 +72,7 @@ struct ScatterEmitter {
   /// ours; returns how many there are.
   Value list(Value memory, Value from, int64_t tiles) {
     auto listTile = [&](Value tile, SmallVector<Value> &listed) {
-      Value chunk = builder.add(builder.add(from, builder.mul(tile, kWarpSize)), lane);
+      Value chunk = builder.add(builder.add(from, builder.mul(tile, kWarpLanes)), lane);
       Value there = builder.isLess(chunk, count() / side);
       chunk = builder.least(chunk, count() / side - 1);
       SmallVector<Value> hits = match(chunk, Predicate::uge);
@@ -83,7 +83,7 @@ struct ScatterEmitter {
       }
       // How many the lanes up to this one have.
       Value sum = own;
-      for (int64_t step = 1; step < kWarpSize; step *= 2) {
+      for (int64_t step = 1; step < kWarpLanes; step *= 2) {
         Value more = builder.add(sum, builder.shuffle(gpu::ShuffleMode::UP, sum, step));
         sum = builder.select(builder.isLess(lane, step), sum, more);
       }
@@ -96,7 +96,7 @@ struct ScatterEmitter {
         });
         place = builder.add(place, hit);
       }
-      Value all = builder.shuffle(gpu::ShuffleMode::IDX, sum, kWarpSize - 1);
+      Value all = builder.shuffle(gpu::ShuffleMode::IDX, sum, kWarpLanes - 1);
       listed[0] = builder.add(listed[0], all);
     };
     Value listed =
@@ -142,9 +142,9 @@ void boa::emitScatter(OpBuilder &outside, kernel::ScatterRowsOp op) {
   int64_t side = getVectorSize({indices}, indices.getShape().back());
   int64_t vector = getVectorSize({rows, cast<MemRefType>(op.getTable().getType())}, width);
   int64_t chunks = width / vector;
-  int64_t vectors = std::min<int64_t>(kVectors, llvm::divideCeil(chunks, kWarpSize));
-  int64_t across = llvm::divideCeil(chunks, kWarpSize * vectors);
-  gpu::LaunchOp launch = createLaunch(builder, {count * across, 1, 1}, kWarpSize, 1);
+  int64_t vectors = std::min<int64_t>(kVectors, llvm::divideCeil(chunks, kWarpLanes));
+  int64_t across = llvm::divideCeil(chunks, kWarpLanes * vectors);
+  gpu::LaunchOp launch = createLaunch(builder, {count * across, 1, 1}, kWarpLanes, 1);
   SmallVector<Value> block = builder.delinearize(launch.getBlockIds().x, {count, across});
   Value lane = launch.getThreadIds().x;
   ScatterEmitter emitter{op, builder, indices, side, lane, block[0], nullptr};
@@ -159,9 +159,9 @@ void boa::emitScatter(OpBuilder &outside, kernel::ScatterRowsOp op) {
   builder.when(adds, [&] {
     SmallVector<Value> columns, sums, valid;
     for (int64_t v = 0; v < vectors; ++v) {
-      Value chunk = builder.add(builder.mul(block[1], kWarpSize * vectors),
-                                v ? builder.add(lane, v * kWarpSize) : lane);
-      valid.push_back(chunks % (kWarpSize * vectors) ? builder.isLess(chunk, chunks) : Value());
+      Value chunk = builder.add(builder.mul(block[1], kWarpLanes * vectors),
+                                v ? builder.add(lane, v * kWarpLanes) : lane);
+      valid.push_back(chunks % (kWarpLanes * vectors) ? builder.isLess(chunk, chunks) : Value());
       if (valid.back())
         chunk = builder.least(chunk, chunks - 1);
       Value first = builder.mul(chunk, vector);
@@ -172,7 +172,7 @@ void boa::emitScatter(OpBuilder &outside, kernel::ScatterRowsOp op) {
     for (Value column : columns)
       sums.push_back(builder.load(op.getTable(), {row, column}));
 
-    int64_t tile = kWarpSize * side;
+    int64_t tile = kWarpLanes * side;
     int64_t tiles = llvm::divideCeil(std::min(count, kListed), tile), listed = tiles * tile;
     Value memory = addWorkgroupMemory(launch, {listed}, builder.getI32Type());
     // Lists before ours would be empty.

@@ -109,10 +109,10 @@ SmallVector<Value> ThreadBuilder::loop(Value from, Value to, int64_t step,
 }
 
 Value ThreadBuilder::shuffle(gpu::ShuffleMode mode, Value value, int64_t offset) {
-  return gpu::ShuffleOp::create(*this, loc, value, offset, kWarpSize, mode).getShuffleResult();
+  return gpu::ShuffleOp::create(*this, loc, value, offset, kWarpLanes, mode).getShuffleResult();
 }
 Value ThreadBuilder::shuffle(gpu::ShuffleMode mode, Value value, Value offset) {
-  return gpu::ShuffleOp::create(*this, loc, value, offset, integer(kWarpSize), mode)
+  return gpu::ShuffleOp::create(*this, loc, value, offset, integer(kWarpLanes), mode)
       .getShuffleResult();
 }
 

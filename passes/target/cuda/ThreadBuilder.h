@@ -23,7 +23,7 @@
 
 namespace boa {
 
-constexpr int64_t kWarpSize = 32;
+constexpr int64_t kWarpLanes = 32;
 constexpr int64_t kMaxThreads = 1024; // of a block
 /// The shared memory that a block may use without an attribute of the function.
 constexpr int64_t kMaxWorkgroupBytes = 48 * 1024;
