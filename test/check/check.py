@@ -91,7 +91,7 @@ def quick(report, parts):
     suites.unit_tests(report, RELEASE, "unit tests", "-L", "^quick$", "-E", f"^({'|'.join(left_out)})$")
     report.stage("end to end")
     suites.scripts(report, RELEASE, [ROOT / "test" / "e2e" / f"run-{name}" for name in
-                                     ("equivalence", "freeze", "kill")], "quick", 1200)
+                                     ("equivalence", "kill")], "quick", 1200)
 
 
 def rest(report, parts, nightly):
