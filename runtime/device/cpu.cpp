@@ -92,8 +92,9 @@ absl::Status ChooseKernels(const MachineSettings &machine) {
   return CheckKernels(UsedIsa());
 }
 
-absl::Status CpuDevice::Start(const int64_t (&bytes)[2], Location at, DeviceListener *told) {
-  listener = told;
+absl::Status CpuDevice::Start(const int64_t (&bytes)[2], Location at,
+                              DeviceListener *new_listener) {
+  listener = new_listener;
   SetThreads(scheduler ? 1 : program.machine.threads);
   if (absl::Status status = ChooseKernels(program.machine); !status.ok())
     return status;

@@ -44,9 +44,9 @@ Host::Host(const Program &program, const boa_optimizer *optimizer, StateStore *s
            const CpuOptions &options)
     : program(program), state(state), options(options), updates(program, optimizer) {}
 
-absl::Status Host::Start(const Memory &reached, DeviceListener *told, FarSums *sums_there) {
+absl::Status Host::Start(const Memory &reached, DeviceListener *new_listener, FarSums *sums_there) {
   memory = &reached;
-  listener = told;
+  listener = new_listener;
   far = sums_there;
   if (state) {
     auto [arena, size] = memory->HostArena();

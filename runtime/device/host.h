@@ -46,9 +46,9 @@ public:
   /// The most chunks that it takes at once.
   virtual int32_t Most() const = 0;
   /// Sums `count` chunks of a transfer, from its chunk `first`. Called from any thread; does not
-  /// block. `told` is called once, on a thread of FarSums, with the sums in order.
-  using Told = std::function<void(absl::StatusOr<std::vector<uint64_t>>)>;
-  virtual void Make(const Work &, int32_t first, int32_t count, Told told) = 0;
+  /// block. `receiver` is called once, on a thread of FarSums, with the sums in order.
+  using Receiver = std::function<void(absl::StatusOr<std::vector<uint64_t>>)>;
+  virtual void Make(const Work &, int32_t first, int32_t count, Receiver receiver) = 0;
 };
 
 /// Implements Device for a device with threads. It does all work but kernels and work that the

@@ -75,8 +75,8 @@ class Simulated : public SimulatedDevice {
 public:
   Simulated(const Program &, const std::map<std::string, double> &kernel_seconds);
 
-  absl::Status Start(const int64_t (&)[2], Location, DeviceListener *told) override {
-    listener = told;
+  absl::Status Start(const int64_t (&)[2], Location, DeviceListener *new_listener) override {
+    listener = new_listener;
     return absl::OkStatus();
   }
   void Submit(Work &) override;

@@ -192,8 +192,8 @@ bool Slots::Request(uint32_t id, uint32_t opener) {
   return false;
 }
 
-void Slots::Watch(Watcher told) {
-  watcher = std::move(told);
+void Slots::Watch(Watcher new_watcher) {
+  watcher = std::move(new_watcher);
   for (std::vector<int64_t> &bytes : in_use)
     bytes.assign(program.storages.size(), 0);
 }

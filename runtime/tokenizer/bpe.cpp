@@ -48,13 +48,13 @@ void Merger::ApplyShort(std::vector<int32_t> &symbols) const {
   // ranks[i] and ids[i] are those of the pair (i, i + 1).
   int32_t ranks[kShort], ids[kShort];
   size_t count = symbols.size();
-  const auto look = [&](size_t i) {
+  const auto rank_pair = [&](size_t i) {
     const Result *found = Find(symbols[i], symbols[i + 1]);
     ranks[i] = found ? found->rank : kNoRank;
     ids[i] = found ? found->id : 0;
   };
   for (size_t i = 0; i + 1 < count; ++i)
-    look(i);
+    rank_pair(i);
   while (count > 1) {
     const size_t best = std::min_element(ranks, ranks + count - 1) - ranks;
     if (ranks[best] == kNoRank)
@@ -65,9 +65,9 @@ void Merger::ApplyShort(std::vector<int32_t> &symbols) const {
     std::copy(ids + best + 1, ids + count - 1, ids + best);
     --count;
     if (best > 0)
-      look(best - 1);
+      rank_pair(best - 1);
     if (best + 1 < count)
-      look(best);
+      rank_pair(best);
   }
   symbols.resize(count);
 }

@@ -152,8 +152,9 @@ std::vector<GpuStream *> CudaDevice::Streams() const {
   return streams;
 }
 
-absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at, DeviceListener *told) {
-  listener = told;
+absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at,
+                               DeviceListener *new_listener) {
+  listener = new_listener;
   if (!kernels.image || !IsSeparate(program.machine))
     return absl::InternalError("the program is not one for a GPU: it has no image for it, or "
                                "takes its memory for the host's");

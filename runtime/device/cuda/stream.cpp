@@ -23,8 +23,8 @@
 
 namespace boa::cuda {
 
-absl::Status GpuStream::Create(DeviceListener *told) {
-  listener = told;
+absl::Status GpuStream::Create(DeviceListener *new_listener) {
+  listener = new_listener;
   const Driver &driver = gpu.driver();
   absl::Status status = driver.Call("making a stream", driver.StreamCreate, &stream, kNonBlocking);
   for (auto &pair : events)

@@ -72,7 +72,7 @@ absl::Status GpuSums::Find() {
   return absl::OkStatus();
 }
 
-void GpuSums::Make(const Work &work, int32_t first, int32_t count, Told told) {
+void GpuSums::Make(const Work &work, int32_t first, int32_t count, Receiver receiver) {
   auto *piece = new Piece; // Done's
   piece->storage = work.storage;
   piece->entry = work.entry;
@@ -81,7 +81,7 @@ void GpuSums::Make(const Work &work, int32_t first, int32_t count, Told told) {
   piece->chunk_bytes = program.storages[work.storage].chunk_bytes();
   const Location &at = work.buffers[0];
   piece->buffers = {{at.space, at.offset + first * piece->chunk_bytes}};
-  piece->told = std::move(told);
+  piece->receiver = std::move(receiver);
   stream.Submit(*piece);
 }
 
@@ -111,12 +111,12 @@ absl::Status GpuSums::Finish(Piece &piece) {
 void GpuSums::Done(const Work &work, int64_t, int64_t, absl::Status status) {
   const std::unique_ptr<const Piece> piece(static_cast<const Piece *>(&work));
   if (status.ok())
-    return piece->told(piece->sums);
+    return piece->receiver(piece->sums);
   // Transfers end in another order than their checksums, so what comes after an error tells it,
   // too.
   if (error.ok())
     error = std::move(status);
-  piece->told(error);
+  piece->receiver(error);
 }
 
 } // namespace boa::cuda

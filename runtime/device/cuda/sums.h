@@ -36,13 +36,13 @@ public:
   void Stop() { stream.Stop(); }
 
   int32_t Most() const override { return kSumChunks; }
-  void Make(const Work &, int32_t first, int32_t count, Told) override;
+  void Make(const Work &, int32_t first, int32_t count, Receiver) override;
 
 private:
   /// Chunks of one transfer, as work of the stream.
   struct Piece : Work {
     int64_t chunk_bytes = 0;
-    Told told;
+    Receiver receiver;
     std::vector<uint64_t> sums;
   };
   /// The lanes of one piece, as the host gets them.

@@ -30,8 +30,8 @@ enum StorageId : int32_t { kHost, kDevice };
 class ByHand : public Device {
 public:
   explicit ByHand(bool orders) : orders(orders) {}
-  absl::Status Start(const int64_t (&)[2], Location, DeviceListener *told) override {
-    listener = told;
+  absl::Status Start(const int64_t (&)[2], Location, DeviceListener *new_listener) override {
+    listener = new_listener;
     return absl::OkStatus();
   }
   void Submit(Work &work) override { given.push_back(&work); }

@@ -393,8 +393,8 @@ public:
     for (std::thread &thread : threads)
       thread.join();
   }
-  absl::Status Start(const int64_t (&)[2], Location, DeviceListener *told) override {
-    listener = told;
+  absl::Status Start(const int64_t (&)[2], Location, DeviceListener *new_listener) override {
+    listener = new_listener;
     return absl::OkStatus();
   }
   void Submit(Work &work) override {
