@@ -206,7 +206,7 @@ def lit_tests(report, build, files, jobs):
 # scripts
 
 def scripts(report, build, paths, scope, limit):
-    """Scripts of test/e2e, as many at a time as there are cores, the longest first. A line `PASS ...` or `FAIL ...` is
+    """Scripts of test/e2e, as many at a time as there are cores. A line `PASS ...` or `FAIL ...` is
     a case; one that says neither counts by its exit status."""
     environment = {**os.environ, "BOA": str(ROOT / build / "bin" / "boa")}
     lock = threading.Lock()
