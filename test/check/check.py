@@ -91,7 +91,9 @@ def quick(report, parts):
         left_out += ["frontend", "irgen", "computation", "optimizer", "gradients.*", "passes_random", "fake_.*",
                      "fuzz_spec", "fuzz_mlir"]
     os.environ["GTEST_FILTER"] = "-" + FAILING_CALLS
-    suites.unit_tests(report, RELEASE, "unit tests", "-L", "^quick$", "-E", f"^({'|'.join(left_out)})$")
+    # One more at a time than there are cores, since some wait.
+    suites.unit_tests(report, RELEASE, "unit tests", "-L", "^quick$", "-E", f"^({'|'.join(left_out)})$",
+                      jobs=suites.CORES + 1)
     del os.environ["GTEST_FILTER"]
     report.stage("end to end")
     suites.scripts(report, RELEASE, [ROOT / "test" / "e2e" / f"run-{name}" for name in

@@ -59,7 +59,7 @@ def declared(build, *selection):
     return tests
 
 
-def unit_tests(report, build, name, *selection):
+def unit_tests(report, build, name, *selection, jobs=CORES):
     """ctest with this selection. A googletest counts by its cases, anything else as one, and so does a program that
     fails without a failed case (a crash). A case that is skipped is none, and may say what the machine lacks."""
     log = LOGS / (name.replace(" ", "-").replace(",", "") + ".log")
@@ -85,7 +85,7 @@ def unit_tests(report, build, name, *selection):
         elif re.match("No tests|Unable to find", line):
             say("     " + line)
 
-    stream(["ctest", "--test-dir", build, *selection, "-j", str(CORES), "--timeout", str(LIMIT), "--output-on-failure",
+    stream(["ctest", "--test-dir", build, *selection, "-j", str(jobs), "--timeout", str(LIMIT), "--output-on-failure",
             "--no-tests=error", "--output-junit", str(log.with_suffix(".xml"))], log, on_line)
     try:
         cases = xml.parse(log.with_suffix(".xml")).getroot().findall("testcase")
