@@ -15,6 +15,7 @@ runtime/abi/
 runtime/support/
 runtime/io/
 runtime/formats/
+runtime/template/
 runtime/tokenizer/
 runtime/data/
 runtime/state/
