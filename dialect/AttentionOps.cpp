@@ -17,6 +17,9 @@ namespace boa {
 // boa.rotary
 //===----------------------------------------------------------------------===//
 
+/// The compiler has a frequency for each pair.
+static constexpr int64_t kMostHeadWidth = 1 << 16;
+
 LogicalResult RotaryOp::verify() {
   if (failed(verifyRank(*this, "x", getX(), 3)))
     return failure();
@@ -32,8 +35,13 @@ LogicalResult RotaryOp::verify() {
   if (bool low = getLow().has_value(), high = getHigh().has_value(), any = low || high;
       low != high || any != getOriginalContext().has_value() || (any && !getFactor()))
     return emitOpError("expected low, high and original_context together, and a factor with them");
+  if (width / heads > kMostHeadWidth)
+    return emitOpError("expected heads of at most ")
+           << kMostHeadWidth << " elements but found " << width / heads;
   if (bool(getPositions()) != getLength().has_value())
     return emitOpError("expected positions and their length together");
+  if (int64_t length = getLength().value_or(1); length < 1 || length > kMostExtent)
+    return emitOpError("expected a length of 1 to ") << kMostExtent << " but found " << length;
   if (Value positions = getPositions())
     if (failed(verifyShape(*this, "positions", positions, shapeOf(getX()).drop_back())))
       return failure();
@@ -180,7 +188,8 @@ LogicalResult CachedAttentionOp::verify() {
                              {"next_values", getNextValues()}})
     if (failed(verifyShape(*this, name, value, {1, context, kvWidth})))
       return failure();
-  if (failed(verifyShape(*this, "y", getY(), shapeOf(getQ()))))
+  if (failed(verifyShape(*this, "q", getQ(), {1, rows, lastDim(getQ())})) ||
+      failed(verifyShape(*this, "y", getY(), shapeOf(getQ()))))
     return failure();
   return verifyShape(*this, "positions", getPositions(), {1, rows});
 }

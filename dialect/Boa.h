@@ -13,6 +13,7 @@
 
 #include "runtime/abi/abi.h"
 #include "runtime/abi/frozen.h"
+#include "runtime/support/checked.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -26,6 +27,18 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace boa {
+/// Sizes beyond which no model goes, and to which the verifiers of ops hold: of a dimension, which
+/// BLAS takes in 32 bits; the elements of a tensor; the bytes of a storage, as the runtime has it.
+/// So a pass may multiply and add the sizes of one op. Sums over a module are Checked.
+inline constexpr int64_t kMostExtent = INT32_MAX, kMostElements = int64_t(1) << 40,
+                         kMostBytes = int64_t(1) << 56;
+/// Passes keep each entry of a storage, and run each iteration of a step.
+inline constexpr int64_t kMostEntries = 1 << 18, kMostIterations = 1 << 22;
+/// Whether it is a tensor of static shape within these sizes, none of them 0.
+bool hasSize(mlir::Type type);
+/// The same, of elements that are whole bytes.
+bool hasByteSize(mlir::Type type);
+
 /// The type of a sum of such tensors: f32 for bf16, else the type itself.
 mlir::RankedTensorType getSumType(mlir::Type tensor);
 /// Succeeds if all floating-point tensors of the op have one element type, but for
@@ -77,7 +90,8 @@ class WidensItself : public mlir::OpTrait::TraitBase<ConcreteType, WidensItself>
 
 namespace boa {
 
-// Names of the attributes that one pass leaves for another.
+// Names of the attributes that one pass leaves for another. Attributes.cpp says where each may
+// stand, and what it may be.
 
 /// On arguments and results of a stage's functions: their parameter, or the parameter of their
 /// gradient; or a mark that forward keeps the value for backward, which is its name if it lies in
@@ -124,6 +138,13 @@ inline constexpr llvm::StringLiteral kOwnWorkspaceAttr = "boa.own_workspace",
 /// On a module: bytes of the constants that its kernels read, tables of angles among them, which
 /// are in the device's memory beside the arena.
 inline constexpr llvm::StringLiteral kConstantsAttr = "boa.constants";
+/// On a kernel: the tables of angles that it reads, whose addresses follow those of its buffers.
+inline constexpr llvm::StringLiteral kTablesAttr = "boa.tables";
+/// On a function of the device: the bytes of all its arguments. A launch moves at least these. On
+/// one that is emulated: the bytes of shared memory of a block, and the number of its arguments.
+inline constexpr llvm::StringLiteral kMemoryAttr = "boa.memory",
+                                     kSharedBytesAttr = "boa.shared_bytes",
+                                     kArgumentsAttr = "boa.arguments";
 /// On a kernel's arguments and results: their place, index of the buffer and byte offset in it.
 inline constexpr llvm::StringLiteral kBufferAttr = "boa.buffer", kOffsetAttr = "boa.offset";
 /// On a kernel's argument: the result that is accumulated in its memory.
@@ -139,6 +160,9 @@ inline constexpr llvm::StringLiteral kArenaAttr = "boa.arena",
 /// On a module: a hash of the results of the entry points. Set at the end of the step phase,
 /// and checked at the end of the storage phase.
 inline constexpr llvm::StringLiteral kComputesAttr = "boa.computes";
+/// On a module whose model phase is gone: its text, for the descriptor
+/// (passes/model/CanonicalText.h).
+inline constexpr llvm::StringLiteral kCanonicalTextAttr = "boa.computation";
 
 /// Frontends put it before the name that a user gave to a group: a user's names have
 /// no '.', so none can meet another symbol of the module.

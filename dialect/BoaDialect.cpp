@@ -12,8 +12,6 @@
 
 using namespace mlir;
 
-using namespace mlir;
-
 #include "dialect/BoaDialect.cpp.inc"
 #include "dialect/BoaEnums.cpp.inc"
 #include "dialect/BoaInterfaces.cpp.inc"
@@ -23,6 +21,31 @@ using namespace mlir;
 #include "dialect/BoaTypes.cpp.inc"
 
 namespace boa {
+
+bool hasSize(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape() &&
+         llvm::all_of(tensor.getShape(),
+                      [](int64_t extent) { return extent >= 1 && extent <= kMostExtent; }) &&
+         CheckedProduct(tensor.getShape()).AtMost(kMostElements);
+}
+
+bool hasByteSize(Type type) {
+  if (!hasSize(type))
+    return false;
+  Type element = cast<RankedTensorType>(type).getElementType();
+  return element.isIntOrFloat() && element.getIntOrFloatBitWidth() % 8 == 0 &&
+         element.getIntOrFloatBitWidth() <= 64;
+}
+
+LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, Type contents,
+                                 Space) {
+  if (hasByteSize(contents))
+    return success();
+  return emitError() << "expected a buffer of a tensor of static shape, of 1 to 2^40 elements of "
+                        "whole bytes, but found "
+                     << contents;
+}
 
 void BoaDialect::initialize() {
   addAttributes<

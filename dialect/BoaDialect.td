@@ -81,6 +81,8 @@ def Boa_Dialect : Dialect {
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
 }
 
 class Boa_Type<string name, string typeMnemonic> : TypeDef<Boa_Dialect, name> {
@@ -242,6 +244,7 @@ def Boa_BufferType : TypeDef<Boa_Dialect, "Buffer"> {
   }];
   let parameters = (ins "::mlir::Type":$contents, "::boa::Space":$space);
   let assemblyFormat = "`<` $contents `,` $space `>`";
+  let genVerifyDecl = 1;
 }
 
 /// Names its results, or the arguments of its region, when it is printed.

@@ -83,6 +83,11 @@ std::string CallLayout::findFault(FunctionOpInterface func) {
       stream << "takes or returns " << type << ", which is no tensor of static shape";
       return text;
     }
+    if (!hasByteSize(tensor)) {
+      stream << "takes or returns " << type << ", which is no tensor of 1 to 2^40 elements of "
+             << "whole bytes";
+      return text;
+    }
     auto param = attrs ? attrs.getAs<SymbolRefAttr>(kParamAttr) : SymbolRefAttr();
     if (!param)
       return text;

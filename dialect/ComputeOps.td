@@ -20,10 +20,11 @@ include "dialect/BoaInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 
-def Boa_Tensor : TypeAlias<StaticShapeTensorOf<[F32, BF16, F64]>,
-                           "tensor of f32, bf16 or f64 of static shape">;
-def Boa_Indices : TypeAlias<StaticShapeTensorOf<[I32]>,
-                            "tensor of i32 token indices of static shape">;
+class Boa_TensorOf<list<Type> elements, string what>
+    : ConfinedType<StaticShapeTensorOf<elements>, [CPred<"::boa::hasSize($_self)">],
+                   "tensor of " # what # " of static shape, of 1 to 2^40 elements">;
+def Boa_Tensor : Boa_TensorOf<[F32, BF16, F64], "f32, bf16 or f64">;
+def Boa_Indices : Boa_TensorOf<[I32], "i32 token indices">;
 
 /// All floating-point tensors that the op takes and returns have one element type.
 def Boa_OneFloatType : NativeOpTrait<"OneFloatType"> {

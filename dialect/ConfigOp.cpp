@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/AttributeReader.h"
+#include "dialect/Attributes.h"
 #include "runtime/support/nearest.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -272,7 +273,7 @@ void setConfig(ModuleOp module, StringRef name, DictionaryAttr settings) {
 // What the plan says of one op
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifyActivation(Operation *op, Attribute value) {
+LogicalResult verifyActivation(Operation *op, Attribute value) {
   auto settings = dyn_cast<DictionaryAttr>(value);
   if (!settings)
     return op->emitOpError("expected boa.activation to be a dictionary but found ") << value;
@@ -282,23 +283,6 @@ static LogicalResult verifyActivation(Operation *op, Attribute value) {
   const ActivationSettings activation = getActivation(op);
   if (!activation.save && !activation.place.parts.empty())
     return op->emitOpError("has a place for results that are not saved");
-  return success();
-}
-
-LogicalResult BoaDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
-  Attribute value = attr.getValue();
-  if (attr.getName() == kNameAttr) {
-    // It becomes a part of a storage's name.
-    auto name = dyn_cast<StringAttr>(value);
-    auto isLetter = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-    if (!name || name.empty() || !llvm::all_of(name.getValue(), isLetter))
-      return op->emitOpError("expected boa.name to be letters, digits and '_' but found ") << value;
-  }
-  if (attr.getName() == kActivationAttr)
-    return verifyActivation(op, value);
-  if (attr.getName() == kPlaceAttr && !isPlace(value))
-    return op->emitOpError("expected boa.place to be a place, as in boa.config @plan, but found ")
-           << value;
   return success();
 }
 

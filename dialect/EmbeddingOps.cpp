@@ -58,6 +58,9 @@ static LogicalResult verifyFound(Operation *op, Value found, StringRef tableName
 LogicalResult EmbeddingBeginOp::verify() {
   if (failed(verifyOneFloatType(*this)) || failed(verifyRank(*this, "rows", getFound(), 3)))
     return failure();
+  if (lastDim(getFound()) <= kTokenDigits)
+    return emitOpError("expected rows of values and ")
+           << kTokenDigits << " digits but found " << getFound().getType();
   return verifyShape(*this, "tokens", getTokens(), shapeOf(getFound()).drop_back());
 }
 double EmbeddingBeginOp::getFlops() { return elements(getTokens()); }

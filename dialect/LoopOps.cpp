@@ -103,9 +103,20 @@ void LoopOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
+/// Indices of entries and chunks fit 32 bits, as in the runtime's ABI.
+static bool isIndex(int64_t value) { return value >= -kMostExtent && value <= kMostExtent; }
+
 LogicalResult LoopOp::verify() {
-  if (int64_t(getLower()) >= int64_t(getUpper()))
+  if (getBlock()->getArgumentTypes() != ArrayRef<Type>(IndexType::get(getContext())))
+    return emitOpError("expected one argument of its block, an index");
+  const int64_t lower = getLower(), upper = getUpper(), phase = getPhase();
+  if (lower >= upper)
     return emitOpError("expected at least one iteration");
+  if (lower < 0 || upper > kMostExtent)
+    return emitOpError("expected bounds from 0 to ")
+           << kMostExtent << " but found " << lower << " to " << upper;
+  if (!isIndex(phase))
+    return emitOpError("expected a phase of 32 bits but found ") << phase;
   if ((getOrder() == LoopOrder::snake) != bool(getParity()))
     return emitOpError("expected a parity for order snake, and only for it");
   return success();
@@ -128,6 +139,11 @@ bool isLayerIndex(Value index) {
   return loop && loop.getDimension() == Dimension::layer;
 }
 
+LogicalResult ShiftOp::verify() {
+  if (isIndex(int64_t(getBy())))
+    return success();
+  return emitOpError("expected a constant of 32 bits but found ") << int64_t(getBy());
+}
 void ShiftOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   const int64_t by = getBy();
   setName(getResult(), by > 0 ? "next" : by < 0 ? "previous" : "");
@@ -136,7 +152,7 @@ void ShiftOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 /// `index` must be the induction variable of a loop.
 static LogicalResult verifyInductionVar(Operation *op, Value index) {
   auto arg = dyn_cast<BlockArgument>(index);
-  if (!arg || !isa<LoopOp>(arg.getOwner()->getParentOp()))
+  if (!arg || !isa_and_nonnull<LoopOp>(arg.getOwner()->getParentOp()))
     return op->emitOpError("expected the induction variable of a boa.loop");
   return success();
 }

@@ -11,8 +11,9 @@ include "dialect/BoaDialect.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def Boa_LoopOp : Boa_Op<"loop", [SingleBlock, NoTerminator, AttrSizedOperandSegments,
-                                 RecursiveMemoryEffects, Boa_NamesArguments]> {
+def Boa_LoopOp : Boa_Op<"loop", [ParentOneOf<["StepOp", "LoopOp"]>, SingleBlock, NoTerminator,
+                                 AttrSizedOperandSegments, RecursiveMemoryEffects,
+                                 Boa_NamesArguments]> {
   let summary = "a loop over layers, micro-batches or chunks";
   let description = [{
     The induction variable takes the values lower .. upper-1: ascending
@@ -57,6 +58,7 @@ def Boa_ShiftOp : Boa_Op<"shift", [Pure, SameOperandsAndResultType, Boa_NamesRes
   let arguments = (ins Index:$index, I64Attr:$by);
   let results = (outs Index:$result);
   let assemblyFormat = "$index `,` $by attr-dict";
+  let hasVerifier = 1;
 }
 
 def Boa_AtFirstOp : Boa_Op<"at_first", [Pure, Boa_NamesResults]> {

@@ -83,6 +83,8 @@ LogicalResult OptimizerOp::verify() {
     if (symbolizeRole(name) || name == "low" || name.contains('.'))
       return emitOpError("expected a state of another name than ") << name;
   }
+  if (getPrepare().empty() != getUpdate().empty())
+    return emitOpError("expected `prepare` and `update`, or neither");
   if (!hasBody())
     return success();
   Type f32 = Float32Type::get(getContext()), f64 = Float64Type::get(getContext());

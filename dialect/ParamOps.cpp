@@ -67,6 +67,22 @@ LogicalResult GroupOp::verify() {
          << kFrozenPrefix << "NAME but found @" << getSymName() << (getFrozen() ? " frozen" : "");
 }
 
+/// As in the language.
+static constexpr int64_t kMostGroupElements = int64_t(1) << 50;
+
+LogicalResult GroupOp::verifyRegions() {
+  Checked elements = 0;
+  for (Operation &op : getBody().front()) {
+    auto param = dyn_cast<ParamOp>(op);
+    if (!param)
+      return op.emitOpError("is unknown in a boa.group: expected boa.param");
+    elements += Checked(param.getType().getNumElements()).AlignedTo(kParamAlignment);
+  }
+  if ((elements * int64_t(getRepeat())).AtMost(kMostGroupElements))
+    return success();
+  return emitOpError("expected at most 2^50 elements in all entries together");
+}
+
 SmallVector<ParamOp> getParamsOf(ModuleOp module, StringRef user) {
   SmallVector<ParamOp> params;
   for (auto group : module.getOps<GroupOp>())
@@ -102,9 +118,6 @@ static void printInit(OpAsmPrinter &printer, ParamOp, InitAttr init) {
   printer << '"' << stringifyInit(init.getValue()) << '"';
 }
 
-/// As in the language: sizes in bytes, and sums of them, fit 64 bits.
-static constexpr int64_t kMaxParamElements = int64_t(1) << 40;
-
 void ParamOp::build(OpBuilder &builder, OperationState &state, StringRef name,
                     RankedTensorType type, Init init, double scale) {
   build(builder, state, builder.getStringAttr(name), TypeAttr::get(type),
@@ -132,12 +145,8 @@ double ParamOp::getDecay(double ofMatrices) {
 static constexpr double kMostRateFactor = 1000;
 
 LogicalResult ParamOp::verify() {
-  int64_t elements = 1;
-  for (int64_t dimension : getType().getShape()) {
-    if (dimension < 1 || dimension > kMaxParamElements / elements)
-      return emitOpError("expected between 1 and 2^40 elements but found ") << getType();
-    elements *= dimension;
-  }
+  if (!hasSize(getType()))
+    return emitOpError("expected between 1 and 2^40 elements but found ") << getType();
   bool scaled = getInit() == Init::normal || getInit() == Init::uniform;
   double scale = getScale().convertToDouble();
   if (!scaled && scale != 0)

@@ -48,6 +48,7 @@ def Boa_GroupOp : Boa_Op<"group", [Symbol, SymbolTable, NoTerminator,
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name `repeat` $repeat (`frozen` $frozen^)? attr-dict-with-keyword $body";
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     /// Element offset of a parameter in the packed entry; -1 if there is none.
     int64_t getOffset(::llvm::StringRef param);

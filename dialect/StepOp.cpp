@@ -44,7 +44,7 @@ static bool isLabel(StringRef name) {
 }
 
 /// {read = {weights = 12 : i64}, ...}: directions, labels and bytes only.
-static bool isTraffic(Attribute attr) {
+static bool isPrintable(Attribute attr) {
   auto directions = dyn_cast_or_null<DictionaryAttr>(attr);
   return directions && !directions.empty() &&
          llvm::all_of(directions, [](NamedAttribute direction) {
@@ -83,7 +83,7 @@ static void printTrafficRow(OpAsmPrinter &printer, StringRef run, NamedAttribute
 static void printTraffic(OpAsmPrinter &printer, StepOp step, SmallVectorImpl<StringRef> &elided) {
   SmallVector<std::pair<StringRef, DictionaryAttr>> rows;
   for (const TrafficRow &row : kTrafficRows)
-    if (Attribute attr = step->getDiscardableAttr(row.attr); isTraffic(attr)) {
+    if (Attribute attr = step->getDiscardableAttr(row.attr); isPrintable(attr)) {
       rows.emplace_back(row.word, cast<DictionaryAttr>(attr));
       elided.push_back(row.attr);
     }
@@ -230,11 +230,31 @@ static LogicalResult verifyStepNumbers(StepOp step) {
 }
 
 LogicalResult StepOp::verify() {
-  if (symbolizeEntryPoint(getSymName()))
-    return success();
-  return emitOpError("expected @step, @drain, @evaluate, @predict, @prefill or @generate but "
-                     "found @")
-         << getSymName();
+  if (!symbolizeEntryPoint(getSymName()))
+    return emitOpError("expected @step, @drain, @evaluate, @predict, @prefill or @generate but "
+                       "found @")
+           << getSymName();
+  const Type index = IndexType::get(getContext());
+  if (getBlock()->getArgumentTypes() != ArrayRef<Type>({index, index}))
+    return emitOpError("expected two arguments of its block, the indices step and pending");
+  return success();
+}
+
+/// Passes run each iteration.
+static LogicalResult verifyIterations(StepOp step) {
+  Checked total = 0;
+  WalkResult walked = step.getBody().walk<WalkOrder::PreOrder>([&](LoopOp loop) {
+    Checked runs = 1;
+    for (LoopOp around = loop; around; around = dyn_cast<LoopOp>(around->getParentOp()))
+      runs *= around.getTripCount();
+    total += runs;
+    if (total.AtMost(kMostIterations))
+      return WalkResult::advance();
+    loop.emitOpError("brings the step to more than ")
+        << kMostIterations << " iterations: the compiler runs each of them";
+    return WalkResult::interrupt();
+  });
+  return failure(walked.wasInterrupted());
 }
 
 // Passes enumerate the program: they must know every op, and be able to compute
@@ -256,7 +276,8 @@ LogicalResult StepOp::verifyRegions() {
                       "storage phase");
     return WalkResult::interrupt();
   });
-  return failure(walked.wasInterrupted() || failed(verifyStepNumbers(*this)));
+  return failure(walked.wasInterrupted() || failed(verifyStepNumbers(*this)) ||
+                 failed(verifyIterations(*this)));
 }
 
 StepOp findEntryPoint(ModuleOp module, EntryPoint entry) {

@@ -132,15 +132,17 @@ static void printPools(OpAsmPrinter &printer, Operation *, ArrayAttr pools) {
 
 /// The chunks of an entry, each once.
 static LogicalResult verifyHomes(StorageOp op, ArrayRef<HomeAttr> homes) {
-  int64_t chunks = op.getChunks(), housed = 0;
+  int64_t chunks = op.getChunks();
+  Checked housed = 0;
   for (auto [i, home] : llvm::enumerate(homes)) {
     bool last = i + 1 == homes.size();
     if (home.getChunks() < 0 || (home.getChunks() == 0 && !last))
       return op.emitOpError("expected a number of chunks for every home but the last");
-    housed += home.getChunks() ? home.getChunks() : std::max<int64_t>(chunks - housed, 1);
+    const int64_t before = housed.value_or(chunks);
+    housed += home.getChunks() ? home.getChunks() : std::max<int64_t>(chunks - before, 1);
   }
-  if (housed != chunks)
-    return op.emitOpError("expected homes for ") << chunks << " chunks but found " << housed;
+  if (const int64_t found = housed.value_or(INT64_MAX); found != chunks)
+    return op.emitOpError("expected homes for ") << chunks << " chunks but found " << found;
   return success();
 }
 
@@ -162,28 +164,48 @@ static LogicalResult verifyHomes(StorageOp op) {
   return success();
 }
 
+/// In whole blocks, as the runtime stores them.
+static Checked bytesOf(StorageOp op, Checked chunks) { return chunks * op.getChunkBytes(); }
+
+static LogicalResult verifyPools(StorageOp op, ArrayAttr pools) {
+  const int64_t chunks = op.getChunks();
+  for (PoolAttr pool : pools.getAsRange<PoolAttr>()) {
+    if (pool.getSlots() < 0 || pool.getChunks() < 1 || pool.getChunks() > chunks)
+      return op.emitOpError("expected pools of slots of 1 to ") << chunks << " chunks";
+    if (pool.getShared() < 0)
+      return op.emitOpError("expected a shared pool to have a number above 0 but found ")
+             << pool.getShared();
+    if (!bytesOf(op, Checked(pool.getSlots()) * pool.getChunks()).AtMost(kMostBytes))
+      return op.emitOpError("expected slots of at most 2^56 bytes together but found ")
+             << pool.getSlots() << " of " << pool.getChunks() << " chunks";
+  }
+  return success();
+}
+
 LogicalResult StorageOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
   if (!type || !type.hasStaticShape())
     return emitOpError("expected entries of a static tensor type but found ") << getType();
+  if (!hasByteSize(type))
+    return emitOpError("expected entries of 1 to 2^40 elements of whole bytes but found ") << type;
+  if (getDims().empty())
+    return emitOpError("expected a number of entries");
   for (int64_t dim : getDims())
     if (dim <= 0)
       return emitOpError("expected positive dimensions");
+  const Checked entries = CheckedProduct(getDims());
+  if (!entries.AtMost(kMostEntries))
+    return emitOpError("expected at most ") << kMostEntries << " entries";
   int64_t chunks = getChunks();
-  if (chunks < 1 || type.getNumElements() % chunks != 0)
+  if (chunks < 1 || chunks > kMostExtent || type.getNumElements() % chunks != 0)
     return emitOpError("expected a number of chunks that divides ")
            << type.getNumElements() << " elements but found " << chunks;
+  if (!bytesOf(*this, entries * chunks).AtMost(kMostBytes))
+    return emitOpError("expected at most 2^56 bytes but found ")
+           << getEntryCount() << " entries of " << type;
   if (failed(verifyHomes(*this)))
     return failure();
-  if (ArrayAttr pools = getPoolsAttr())
-    for (PoolAttr pool : pools.getAsRange<PoolAttr>()) {
-      if (pool.getSlots() < 0 || pool.getChunks() < 1 || pool.getChunks() > chunks)
-        return emitOpError("expected pools of slots of 1 to ") << chunks << " chunks";
-      if (pool.getShared() < 0)
-        return emitOpError("expected a shared pool to have a number above 0 but found ")
-               << pool.getShared();
-    }
-  return success();
+  return getPoolsAttr() ? verifyPools(*this, getPoolsAttr()) : success();
 }
 
 int64_t StorageOp::getChunkBytes() {

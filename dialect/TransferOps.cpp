@@ -16,6 +16,15 @@ template <typename OpTy> static StorageAccess accessOf(OpTy op, Kind kind) {
   return {kind, op.getStorageAttr(), op.getIndices(), op.getFirst(), 0, int64_t(op.getCount())};
 }
 
+/// Some chunks have a first one, and a number of 32 bits, as in the runtime's ABI.
+template <typename OpTy> static LogicalResult verifyChunks(OpTy op) {
+  const int64_t count = op.getCount();
+  if (bool(op.getFirst()) == (count != 0) && count >= 0 && count <= kMostExtent)
+    return success();
+  return op.emitOpError("expected a first chunk and a count of 1 to ")
+         << kMostExtent << ", or neither, but found count = " << count;
+}
+
 Operation *getOrigin(Value buffer) {
   Operation *op = buffer.getDefiningOp();
   return isa_and_nonnull<PrefetchOp, CreateOp>(op) ? op : nullptr;
@@ -35,6 +44,7 @@ SmallVector<StorageAccess> PrefetchOp::getAccesses(ModuleOp) {
   access.fresh = getZero();
   return {access};
 }
+LogicalResult PrefetchOp::verify() { return verifyChunks(*this); }
 LogicalResult PrefetchOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyAccess(*this, getStorageAttr(), getIndices(), getBuffer().getType().getContents(),
                       tables);
@@ -47,6 +57,7 @@ void PrefetchOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 SmallVector<StorageAccess> CreateOp::getAccesses(ModuleOp) {
   return {accessOf(*this, Kind::write)};
 }
+LogicalResult CreateOp::verify() { return verifyChunks(*this); }
 LogicalResult CreateOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyAccess(*this, getStorageAttr(), getIndices(), getBuffer().getType().getContents(),
                       tables);
@@ -68,6 +79,7 @@ LogicalResult CopyOp::verify() {
 SmallVector<StorageAccess> OffloadOp::getAccesses(ModuleOp) {
   return {accessOf(*this, Kind::write)};
 }
+LogicalResult OffloadOp::verify() { return verifyChunks(*this); }
 LogicalResult OffloadOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyAccess(*this, getStorageAttr(), getIndices(), getBuffer().getType().getContents(),
                       tables);

@@ -21,6 +21,7 @@ class Boa_StorageAccessOp<string mnemonic, list<Trait> traits = []>
     bool isWholeEntry() { return getCount() == 0; }
   }];
   let extraClassDeclaration = accessors;
+  let hasVerifier = 1;
 }
 
 def Boa_PrefetchOp : Boa_StorageAccessOp<"prefetch", [Boa_NamesResults]> {

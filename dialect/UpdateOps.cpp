@@ -34,6 +34,13 @@ static FlatSymbolRefAttr storageOfGroup(Operation *op, Role role, StringRef grou
   return FlatSymbolRefAttr::get(op->getContext(), getStorageName(role, group));
 }
 
+LogicalResult OptimizerUpdateOp::verify() {
+  const int64_t first = getFirst(), last = getLast();
+  if (first >= 0 && last >= 0 && first <= kMostExtent && last <= kMostExtent)
+    return success();
+  return emitOpError("expected chunks from 0 to ")
+         << kMostExtent << " but found " << first << " to " << last;
+}
 LogicalResult OptimizerUpdateOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyGroup(*this, getGroupAttr(), tables);
 }

@@ -31,6 +31,7 @@ def Boa_OptimizerUpdateOp : Boa_Op<"optimizer_update", [DeclareOpInterfaceMethod
   let arguments = (ins FlatSymbolRefAttr:$group, Index:$layer, I64Attr:$first,
                        I64Attr:$last, Index:$step);
   let assemblyFormat = "$group `[` $layer `]` `chunks` $first `to` $last `step` $step attr-dict";
+  let hasVerifier = 1;
 }
 
 def Boa_GradientNormOp : Boa_Op<"gradient_norm", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,

@@ -15,6 +15,7 @@
 
 #include "frontend/Builtins.h"
 #include "frontend/SettingTable.h"
+#include "runtime/support/checked.h"
 
 #include <algorithm>
 #include <functional>
@@ -211,6 +212,39 @@ static void findOpenAttention(const Expr &expr, std::vector<Location> &found) {
     found.push_back(expr.location);
 }
 
+// As the verifiers of the dialect have them. The first is also the limit of a tensor of one
+// sequence (ModelChecker.cpp).
+constexpr int64_t kMostElements = int64_t(1) << 40;
+constexpr int64_t kMostBytes = int64_t(1) << 56;
+
+/// Sizes that the batch makes: of the tensors of a micro-batch, and of what all stages return in a
+/// step, in f32.
+static void checkSizes(const Spec &spec, const ModelSyntax &syntax, const Sources &sources,
+                       Diagnostics &diagnostics) {
+  const int64_t sequences = SequencesOfMicroBatch(spec.train, spec.plan);
+  Checked bytes = 0;
+  for (const StageSpec &stage : spec.model.stages) {
+    for (size_t i = 0; i < stage.values.size(); ++i) {
+      const Shape &shape = stage.values[i];
+      if (!shape.batched || shape.kind == Shape::Kind::Loss)
+        continue;
+      const Checked elements = CheckedProduct(shape.values()) * sequences;
+      if (i == stage.result)
+        bytes += elements * 4 * stage.repeat * CountMicroBatches(spec.train, spec.plan);
+      if (elements.AtMost(kMostElements))
+        continue;
+      diagnostics.error(sources.wordAt(stage.valuePositions[i]),
+                        "a tensor has at most 2^40 elements, a micro-batch of " +
+                            std::to_string(sequences) + " x " + shape.print() + " has more");
+      return;
+    }
+  }
+  if (!bytes.AtMost(kMostBytes))
+    diagnostics.error(syntax.name.location,
+                      "the results of all stages take at most 2^56 bytes in a step, those of " +
+                          std::to_string(spec.train.batch) + " sequences take more");
+}
+
 std::optional<Spec> check(const Program &program, const Sources &sources,
                           Diagnostics &diagnostics) {
   CheckContext context{sources, diagnostics};
@@ -265,6 +299,7 @@ std::optional<Spec> check(const Program &program, const Sources &sources,
   if (diagnostics.count() > before)
     return std::nullopt;
 
+  checkSizes(spec, *model, sources, diagnostics);
   std::vector<Location> attention;
   for (const StageSyntax &stage : model->stages)
     for (const Statement &statement : stage.body)

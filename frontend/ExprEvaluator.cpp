@@ -15,13 +15,6 @@
 
 namespace boa::frontend {
 
-std::optional<int64_t> multiplyChecked(int64_t a, int64_t b) {
-  int64_t result;
-  if (__builtin_mul_overflow(a, b, &result))
-    return std::nullopt;
-  return result;
-}
-
 std::string printWithValue(const std::string &text, int64_t value) {
   std::string number = std::to_string(value);
   return text == number ? text : text + " = " + number;

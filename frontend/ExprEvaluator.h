@@ -87,9 +87,6 @@ struct Interval {
 std::optional<Interval> evaluateInterval(const Expr &expr, const Constants &constants,
                                          const std::string &what, Diagnostics &diagnostics);
 
-/// a * b, or none where it does not fit 64 bits.
-std::optional<int64_t> multiplyChecked(int64_t a, int64_t b);
-
 } // namespace boa::frontend
 
 #endif // BOA_FRONTEND_EXPREVALUATOR_H

@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "frontend/BodyChecker.h"
+#include "runtime/support/checked.h"
 
 #include <algorithm>
 #include <map>
@@ -143,16 +144,13 @@ private:
                           " dimensions but found " + std::to_string(dims.size()));
       return shape;
     }
-    int64_t elements = 1;
     bool valid = true;
     for (const ExprPtr &dim : dims) {
       auto value = checkDim(*dim);
       valid &= value.has_value();
       shape.dims.push_back({value.value_or(1), printDim(*dim, value.value_or(1))});
-      auto product = multiplyChecked(elements, value.value_or(1));
-      elements = std::min(product.value_or(INT64_MAX), kMaxElements + 1);
     }
-    if (valid && elements > kMaxElements)
+    if (valid && !CheckedProduct(shape.values()).AtMost(kMaxElements))
       error(location, "a tensor has at most 2^40 elements, " + shape.print() + " has more");
     return shape;
   }
@@ -393,16 +391,11 @@ private:
   }
 
   void checkSize() {
-    int64_t total = 0;
+    Checked total = 0;
     for (const StageSpec &stage : spec.stages)
-      for (const ParamSpec &param : stage.params) {
-        // Each at most 2^40 times 2^16, and the sum is cut off early.
-        int64_t elements = stage.repeat;
-        for (const Dim &dim : param.shape.dims)
-          elements *= dim.value;
-        total = std::min(total + elements, kMaxModel + 1);
-      }
-    if (total > kMaxModel)
+      for (const ParamSpec &param : stage.params)
+        total += CheckedProduct(param.shape.values()) * stage.repeat;
+    if (!total.AtMost(kMaxModel))
       error(model.name.location, "a model has at most 2^50 parameters, this one has more");
   }
 

@@ -24,7 +24,9 @@ int64_t Position::compute(Operation *op) const {
       .Case([&](arith::ConstantOp constant) {
         return cast<IntegerAttr>(constant.getValue()).getValue().sextOrTrunc(64).getSExtValue();
       })
-      .Case([&](ShiftOp shift) { return get(shift.getIndex()) + int64_t(shift.getBy()); })
+      .Case([&](ShiftOp shift) { // what overflows is out of all bounds
+        return (Checked(get(shift.getIndex())) + int64_t(shift.getBy())).value_or(-1);
+      })
       .Case([&](AtFirstOp at) { return int64_t(ends.lookup(at.getIndex()).first); })
       .Case([&](AtLastOp at) { return int64_t(ends.lookup(at.getIndex()).second); })
       .Case([&](arith::AndIOp both) { return get(both.getLhs()) & get(both.getRhs()); })

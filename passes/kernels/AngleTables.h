@@ -17,10 +17,6 @@
 
 namespace boa {
 
-/// A kernel has this attribute: the tables that it reads, whose addresses follow those of its
-/// buffers.
-inline constexpr llvm::StringLiteral kTablesAttr = "boa.tables";
-
 /// The tables of a kernel, in the order of its arguments.
 inline llvm::ArrayRef<mlir::Attribute> getTables(mlir::Operation *kernel) {
   auto tables = kernel->getAttrOfType<mlir::ArrayAttr>(kTablesAttr);

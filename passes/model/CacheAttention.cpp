@@ -36,8 +36,9 @@ public:
       : from(from), rows(rows), builder(from), name(name) {}
 
   LogicalResult run() {
-    auto first = cast<RankedTensorType>(from.getArgumentTypes()[0]);
-    if (first.getDimSize(0) != 1)
+    auto first = from.getNumArguments() > 0 ? cast<RankedTensorType>(from.getArgumentTypes()[0])
+                                            : RankedTensorType();
+    if (!first || first.getRank() < 2 || first.getDimSize(0) != 1)
       return from.emitOpError("expected one sequence but found ") << first;
     context = first.getDimSize(1);
     builder.setInsertionPointAfter(from);
@@ -182,9 +183,11 @@ struct CacheAttention : impl::CacheAttentionBase<CacheAttention> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     const int64_t context = Config(module).model.context;
-    for (const Stage &stage : findStages(module)) {
-      auto func =
-          module.lookupSymbol<func::FuncOp>(getFunctionName(stage.name, StageFunction::forward));
+    const SmallVector<Stage> stages = findStages(module);
+    for (auto [stage, op] : llvm::zip_equal(stages, llvm::to_vector(module.getOps<StageOp>()))) {
+      func::FuncOp func = getForward(module, op);
+      if (!func)
+        return signalPassFailure();
       func::FuncOp logits;
       if (stage.last) {
         if (!findLoss(func)) {

@@ -36,9 +36,6 @@ namespace boa {
 /// Of the form of the text; 0 is no version.
 inline constexpr int32_t kCanonicalVersion = 1;
 
-/// On the module: the text, for the descriptor, when the model phase is gone.
-inline constexpr llvm::StringLiteral kCanonicalTextAttr = "boa.computation";
-
 /// Relies on --boa-verify-model.
 std::string printCanonicalText(mlir::ModuleOp module);
 

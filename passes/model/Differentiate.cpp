@@ -448,11 +448,9 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
     for (size_t i = ops.size(); i-- > 0;) {
       StageOp op = ops[i];
       const Stage &stage = stages[i];
-      auto func = module.lookupSymbol<func::FuncOp>(op.getCallee());
-      if (!func || !func.getBody().hasOneBlock()) {
-        op.emitOpError("expected a func.func of one block named @") << op.getCallee();
+      func::FuncOp func = getForward(module, op);
+      if (!func)
         return signalPassFailure();
-      }
       if (!stage.trains)
         continue;
       int64_t saving = 0;

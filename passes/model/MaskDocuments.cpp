@@ -31,21 +31,25 @@ struct MaskDocuments : impl::MaskDocumentsBase<MaskDocuments> {
     if (!Config(module).train.document_mask)
       return;
     const SmallVector<Stage> stages = findStages(module);
-    for (auto [stage, op] : llvm::zip_equal(stages, module.getOps<StageOp>()))
-      mask(stage, op, module.lookupSymbol<func::FuncOp>(op.getCallee()));
+    for (auto [stage, op] : llvm::zip_equal(stages, module.getOps<StageOp>())) {
+      func::FuncOp func = getForward(module, op);
+      if (!func || failed(mask(stage, op, func)))
+        return signalPassFailure();
+    }
   }
 
-  static void mask(const Stage &stage, StageOp op, func::FuncOp func) {
+  static LogicalResult mask(const Stage &stage, StageOp op, func::FuncOp func) {
     SmallVector<AttentionOp> open;
-    if (func)
-      func.walk([&](AttentionOp attention) {
-        if (!attention.getDocumentStarts())
-          open.push_back(attention);
-      });
+    func.walk([&](AttentionOp attention) {
+      if (!attention.getDocumentStarts())
+        open.push_back(attention);
+    });
     if (open.empty())
-      return;
+      return success();
     // Behind x and the targets.
     const unsigned place = stage.targets ? 2 : 1;
+    if (func.getNumArguments() < place + unsigned(stage.documents))
+      return op.emitOpError("expected ") << place << " activations of @" << func.getName();
     if (!stage.documents) {
       auto shape = open.front().getQ().getType().getShape().take_front(2);
       auto type = RankedTensorType::get(shape, IntegerType::get(func.getContext(), 32));
@@ -54,6 +58,7 @@ struct MaskDocuments : impl::MaskDocumentsBase<MaskDocuments> {
     }
     for (AttentionOp attention : open)
       attention.getDocumentStartsMutable().assign(func.getArgument(place));
+    return success();
   }
 };
 

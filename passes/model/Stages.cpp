@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/model/Stages.h"
 
-#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "dialect/CallLayout.h"
 
 using namespace mlir;
 
@@ -78,6 +78,104 @@ SmallVector<ResultStorage> assignEntries(MutableArrayRef<Stage> stages, ModuleOp
       stage.result.of = stage.gradient.of = "";
   }
   return storages;
+}
+
+static bool paramsStandLast(func::FuncOp func) {
+  bool found = false;
+  for (unsigned i = 0; i < func.getNumArguments(); ++i) {
+    const bool isParam = bool(func.getArgAttr(i, kParamAttr));
+    if (found && !isParam)
+      return false;
+    found = isParam;
+  }
+  return true;
+}
+
+func::FuncOp getForward(ModuleOp module, StageOp stage) {
+  auto func = module.lookupSymbol<func::FuncOp>(stage.getCallee());
+  auto refuse = [&] { return stage.emitOpError("expected "); };
+  if (!func || !func.getBody().hasOneBlock())
+    (void)(refuse() << "a func.func of one block named @" << stage.getCallee());
+  else if (std::string why = CallLayout::findFault(func); !why.empty())
+    (void)(refuse() << "a function of tensors, but @" << stage.getCallee() << " " << why);
+  else if (!isa<func::ReturnOp>(func.getBody().front().getTerminator()) ||
+           func.getNumResults() != 1 ||
+           !isa<FloatType>(getElementTypeOrSelf(func.getResultTypes()[0])))
+    (void)(refuse() << "@" << stage.getCallee()
+                    << " to return one tensor of floating-point numbers");
+  else if (!paramsStandLast(func))
+    (void)(refuse() << "only parameters behind the first one of @" << stage.getCallee());
+  else
+    return func;
+  return nullptr;
+}
+
+/// What a backward function takes is what forward saves, in packs of the same names and types.
+static LogicalResult checkSaved(FunctionOpInterface func, const CallLayout &layout,
+                                const Stage &stage) {
+  auto saving = func->getParentOfType<ModuleOp>().lookupSymbol<FunctionOpInterface>(
+      getFunctionName(stage.name, StageFunction::forward_saving));
+  SmallVector<CallSlot> saved;
+  if (saving && CallLayout::findFault(saving).empty())
+    saved = CallLayout::get(saving).outputs;
+  for (const CallSlot &slot : layout.inputs)
+    if (slot.kind == CallSlot::Kind::saved && llvm::none_of(saved, [&](const CallSlot &other) {
+          return other.kind == slot.kind && other.group == slot.group && other.type == slot.type;
+        }))
+      return func.emitOpError("takes ")
+             << slot.type << " of what was saved" << (slot.group.empty() ? "" : " as ")
+             << slot.group << ", which @"
+             << getFunctionName(stage.name, StageFunction::forward_saving) << " does not return";
+  return success();
+}
+
+LogicalResult checkSignature(FunctionOpInterface func, StageFunction function, const Stage &stage,
+                             ArrayRef<Stage> stages) {
+  if (std::string why = CallLayout::findFault(func); !why.empty())
+    return func.emitOpError(why);
+  using Slots = ArrayRef<CallSlot>;
+  auto count = [](Slots slots, auto is) { return int64_t(llvm::count_if(slots, is)); };
+  auto isOf = [](CallSlot::Kind kind) {
+    return [kind](const CallSlot &slot) { return slot.kind == kind; };
+  };
+  const CallLayout layout = CallLayout::get(func);
+  int64_t inputs = count(layout.inputs, isOf(CallSlot::Kind::activation));
+  const int64_t outputs = count(layout.outputs, isOf(CallSlot::Kind::activation));
+  const int64_t sums = count(layout.outputs, isOf(CallSlot::Kind::sum));
+  int64_t takes = 1 + int64_t(stage.sides.size()), returns = 1, adds = 0;
+  switch (function) {
+  case StageFunction::backward:
+  case StageFunction::backward_saved:
+    takes += 1; // the gradient of the result
+    returns = int64_t(stage.last) + int64_t(stage.givesGradient);
+    adds = llvm::count_if(stage.sides, [&](unsigned side) { return stages[side].trains; });
+    [[fallthrough]];
+  case StageFunction::forward:
+  case StageFunction::forward_saving:
+    takes += int64_t(stage.targets) + int64_t(stage.documents);
+    break;
+  case StageFunction::sum:
+    takes = 2;
+    break;
+  case StageFunction::logits:
+  case StageFunction::prefill:
+  case StageFunction::generate: {
+    // Positions, where attention or a table of them asks for any.
+    auto isPositions = [&](const CallSlot &slot) {
+      return slot.kind == CallSlot::Kind::activation && slot.type.getElementType().isInteger() &&
+             &slot != layout.inputs.begin();
+    };
+    inputs -= count(layout.inputs, isPositions);
+    break;
+  }
+  }
+  if (inputs == takes && outputs == returns && sums == adds &&
+      count(layout.inputs, isOf(CallSlot::Kind::sum)) == 0)
+    return checkSaved(func, layout, stage);
+  return func.emitOpError("expected the ")
+         << stringifyStageFunction(function) << " function of stage " << stage.name << " to take "
+         << takes << " activations and to return " << returns << ", and " << adds
+         << " gradients of side inputs, but found " << inputs << ", " << outputs << " and " << sums;
 }
 
 } // namespace boa

@@ -22,6 +22,9 @@
 
 #include "dialect/Boa.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
 namespace boa {
 
 /// Consecutive entries of a storage, from `entry` on.
@@ -45,6 +48,8 @@ struct Stage {
   int64_t saving = 0;                     // the last instances, which save activations
   EntryRange result = {}, gradient = {};  // of its first instance
 
+  /// Its last layers save activations, and its first ones do not.
+  bool savesSome() const { return saving > 0 && saving < repeat; }
   /// What its last instance returns.
   EntryRange lastResult() const { return result.shifted(repeat - 1); }
   /// The gradient of that: the sum, and the part that the next instance gives.
@@ -65,6 +70,15 @@ struct ResultStorage {
 /// Assigns entries to the results and gradients of all stages but the last, which returns the loss.
 llvm::SmallVector<ResultStorage> assignEntries(llvm::MutableArrayRef<Stage> stages,
                                                mlir::ModuleOp module);
+
+/// The function that a stage names: a body of one block on tensors, which returns one value that
+/// is differentiable. Null, with an error, for any other. Passes of the model phase clone it.
+mlir::func::FuncOp getForward(mlir::ModuleOp module, StageOp stage);
+
+/// Whether `func` has a layout (CallLayout), and takes and returns as many activations as function
+/// `function` of a stage does. A pass that makes calls of it relies on that.
+mlir::LogicalResult checkSignature(mlir::FunctionOpInterface func, StageFunction function,
+                                   const Stage &stage, llvm::ArrayRef<Stage> stages);
 
 } // namespace boa
 

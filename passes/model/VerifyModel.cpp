@@ -40,6 +40,31 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
       if (auto tensor = dyn_cast<RankedTensorType>(type); !tensor || !tensor.hasStaticShape())
         return stage.emitOpError("expected tensors of static shape in the type of @")
                << func.getName() << " but found " << type;
+      else if (!hasByteSize(type))
+        return stage.emitOpError("expected tensors of 1 to 2^40 elements of whole bytes in the "
+                                 "type of @")
+               << func.getName() << " but found " << type;
+    if (!isa<func::ReturnOp>(func.getBody().front().getTerminator()))
+      return stage.emitOpError("expected @") << func.getName() << " to end with func.return";
+    return verifyNoLater(func);
+  }
+
+  /// Later passes set these, and read them off functions that they did not make.
+  LogicalResult verifyNoLater(func::FuncOp func) {
+    auto refuse = [&](StringRef name) {
+      return func.emitOpError("has ") << name << ", which belongs to a later phase";
+    };
+    if (func->hasAttr(kKernelAttr))
+      return refuse(kKernelAttr);
+    for (StringRef name : {StringRef(kSavedAttr), StringRef(kSumAttr), StringRef(kCacheAttr),
+                           StringRef(kBufferAttr)}) {
+      for (unsigned i = 0; i < func.getNumArguments(); ++i)
+        if (func.getArgAttr(i, name))
+          return refuse(name);
+      for (unsigned i = 0; i < func.getNumResults(); ++i)
+        if (func.getResultAttr(i, name) || func.getResultAttr(i, kParamAttr))
+          return refuse(func.getResultAttr(i, name) ? name : StringRef(kParamAttr));
+    }
     return success();
   }
 

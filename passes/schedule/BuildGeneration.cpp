@@ -30,15 +30,26 @@ public:
       : module(module), builder(module.getBodyRegion()), config(module) {
     builder.setInsertionPointToEnd(module.getBody());
     stages = findStages(module);
-    storages = assignEntries(stages, module);
   }
 
   LogicalResult run() {
+    if (stages.size() < 2)
+      return module.emitError("expected at least two stages but found ") << stages.size();
     for (const Stage &stage : stages)
       for (StageFunction function : {StageFunction::prefill, StageFunction::generate})
-        if (!(stage.last && function == StageFunction::prefill) && !lookup(stage, function))
-          return module.emitError("expected a function @")
-                 << getFunctionName(stage.name, function) << ", which --boa-cache-attention makes";
+        if (failed(checkFunction(stage, function)))
+          return failure();
+    for (const Stage &stage : stages) {
+      func::FuncOp forward = lookup(stage, StageFunction::forward);
+      if (!forward || failed(checkSignature(forward, StageFunction::forward, stage, stages)))
+        return forward ? failure()
+                       : module.emitError("expected a function @")
+                             << getFunctionName(stage.name, StageFunction::forward);
+      Type result = forward.getResultTypes()[0];
+      if (!stage.last && cast<RankedTensorType>(result).getRank() < 2)
+        return forward.emitOpError("expected a result of rows but found ") << result;
+    }
+    storages = assignEntries(stages, module);
     declareStorages();
     // The places are of a training. --boa-place-weights knows what fits.
     config.plan.place = PlaceSettings();
@@ -51,6 +62,22 @@ public:
 private:
   func::FuncOp lookup(const Stage &stage, StageFunction function) {
     return module.lookupSymbol<func::FuncOp>(getFunctionName(stage.name, function));
+  }
+
+  LogicalResult checkFunction(const Stage &stage, StageFunction function) {
+    func::FuncOp func = lookup(stage, function);
+    if (!func && stage.last && function == StageFunction::prefill)
+      return success();
+    if (!func)
+      return module.emitError("expected a function @")
+             << getFunctionName(stage.name, function) << ", which --boa-cache-attention makes";
+    if (failed(checkSignature(func, function, stage, stages)))
+      return failure();
+    // Tokens and activations are [1, rows, ...].
+    if (cast<RankedTensorType>(func.getArgumentTypes()[0]).getRank() < 2)
+      return func.emitOpError("expected an activation of rows but found ")
+             << func.getArgumentTypes()[0];
+    return success();
   }
 
   //===--------------------------------------------------------------------===//

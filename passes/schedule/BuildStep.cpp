@@ -71,12 +71,15 @@ private:
         if ((made && (predict || !stage.trains)) ||
             (function == StageFunction::sum && !stage.isSide) ||
             (function == StageFunction::forward_saving && !stage.saving) ||
-            (function == StageFunction::backward_saved && !savesSome(stage)))
+            (function == StageFunction::backward_saved && !stage.savesSome()))
           continue;
-        if (!lookup(stage, function))
+        func::FuncOp func = lookup(stage, function);
+        if (!func)
           return module.emitError("expected a function @")
                  << getFunctionName(stage.name, function)
                  << (made ? ", which --boa-differentiate makes" : "");
+        if (failed(checkSignature(func, function, stage, stages)))
+          return failure();
       }
     func::FuncOp last = lookup(stages.back(), StageFunction::forward);
     if (!predict && !stages.back().trains)
@@ -85,11 +88,6 @@ private:
       return last.emitOpError("cannot predict: expected one boa.cross_entropy, and no other op, to "
                               "take the targets: its logits are the prediction");
     return success();
-  }
-
-  /// Its last layers save activations, and its first ones do not.
-  static bool savesSome(const Stage &stage) {
-    return stage.saving > 0 && stage.saving < stage.repeat;
   }
 
   func::FuncOp lookup(const Stage &stage, StageFunction function) {
@@ -368,8 +366,8 @@ private:
 
   void backwardInstance(const Stage &stage, const Segment &segment, Value layer, Value m) {
     func::FuncOp callee =
-        lookup(stage, segment.saving && savesSome(stage) ? StageFunction::backward_saved
-                                                         : StageFunction::backward);
+        lookup(stage, segment.saving && stage.savesSome() ? StageFunction::backward_saved
+                                                          : StageFunction::backward);
     loc = callee.getLoc();
     SmallVector<Value> inputs = readInputs(stage, layer, m, stage.targets);
     if (stage.last)

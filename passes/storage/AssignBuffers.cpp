@@ -46,7 +46,7 @@ class Enumeration : public Tracer {
 public:
   Enumeration(ModuleOp module, SlotPools &needs) : Tracer(module), needs(needs) {}
 
-  /// Bytes moved in one more run, by link and label.
+  /// Bytes moved in one more run, by link and label. Null: more than 64 bits hold.
   DictionaryAttr count(StepOp step, bool pending) {
     moved.clear();
     ofStep = step.getEntryPoint() == EntryPoint::step;
@@ -58,9 +58,13 @@ public:
                               {Link::toDevice, "to_device"},
                               {Link::toHost, "to_host"}}) {
       SmallVector<NamedAttribute> roles;
-      for (auto &[label, bytes] : moved[link])
-        if (bytes)
-          roles.push_back(builder.getNamedAttr(label, builder.getI64IntegerAttr(bytes)));
+      for (auto &[label, bytes] : moved[link]) {
+        const int64_t sum = bytes.value_or(-1);
+        if (sum < 0)
+          return nullptr;
+        if (sum > 0)
+          roles.push_back(builder.getNamedAttr(label, builder.getI64IntegerAttr(sum)));
+      }
       if (!roles.empty() || link == Link::ssdRead || link == Link::ssdWrite)
         links.push_back(builder.getNamedAttr(name, builder.getDictionaryAttr(roles)));
     }
@@ -118,11 +122,14 @@ private:
 
   SlotPools &needs;
   bool ofStep = false;
-  std::map<Link, std::map<std::string, int64_t>> moved;
+  std::map<Link, std::map<std::string, Checked>> moved;
 };
 
 /// Three digits, in the unit that has them before the point.
-std::string inBytes(int64_t bytes) {
+std::string inBytes(Checked size) {
+  const int64_t bytes = size.value_or(-1);
+  if (bytes < 0)
+    return "more than 8 EiB";
   if (bytes < 1024)
     return llvm::formatv("{0} B", bytes).str();
   static constexpr const char *units[] = {"KiB", "MiB", "GiB", "TiB"};
@@ -140,9 +147,15 @@ std::string inBytes(int64_t bytes) {
 /// What one memory, or both as one, is given, and what is in it.
 struct Arena {
   std::string given; // in words
-  int64_t limit = 0; // 0: none
-  int64_t used = 0;
-  int64_t left() const { return limit ? limit - used : INT64_MAX; }
+  Checked limit = 0; // 0: none
+  Checked used = 0;
+  /// No machine has more than the runtime counts.
+  int64_t most() const {
+    const int64_t bytes = limit.value_or(kMostBytes);
+    return bytes == 0 ? kMostBytes : std::min(bytes, kMostBytes);
+  }
+  bool fits() const { return used.AtMost(most()); }
+  bool takes(Checked more) const { return (used + more).AtMost(most()); }
 };
 
 struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
@@ -177,14 +190,21 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
       step->removeAttr(kSecondTrafficAttr);
       needs.forgetLive();
       Enumeration tracer(module, needs);
+      bool counted = true; // in 64 bits
       if (step.getEntryPoint() != EntryPoint::step) {
-        step->setAttr(kTrafficAttr, tracer.count(step, leavesUpdates(step)));
+        DictionaryAttr traffic = tracer.count(step, leavesUpdates(step));
+        if (!traffic)
+          return refuseTraffic(step);
+        step->setAttr(kTrafficAttr, traffic);
         continue;
       }
       // The first, after a commit, say, finds nothing in memory and nothing pending; the
       // second what that could leave.
-      auto run = [](Enumeration &tracer, StepOp step, bool pending) {
+      auto run = [&](Enumeration &tracer, StepOp step, bool pending) {
         DictionaryAttr traffic = tracer.count(step, pending);
+        counted &= bool(traffic);
+        if (!traffic)
+          return;
         for (StringRef name : {kFirstTrafficAttr, kSecondTrafficAttr})
           if (!step->hasAttr(name)) {
             step->setAttr(name, traffic);
@@ -192,10 +212,16 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
           }
         step->setAttr(kTrafficAttr, traffic);
       };
-      if (!trainUntilSteady(tracer, step, run))
+      const bool steady = trainUntilSteady(tracer, step, run);
+      if (!counted)
+        return refuseTraffic(step);
+      if (!steady)
         return emitNotSteady(step);
     }
     return success();
+  }
+  static LogicalResult refuseTraffic(StepOp step) {
+    return step.emitOpError("moves more bytes in a run than 64 bits count");
   }
 
   /// Chunks are used one after another once a layer's gradient is complete: a whole
@@ -248,14 +274,16 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
       arenas[1].given = inBytes(host) + " of host";
       return;
     }
-    arenas[0].limit = device + host;
-    if (device && host)
+    arenas[0].limit = Checked(device) + host;
+    if (device == 0 && host == 0)
+      arenas[0].given = "no limit";
+    else if (device && host)
       arenas[0].given = llvm::formatv("{0} of device + {1} of host = {2}", inBytes(device),
-                                      inBytes(host), inBytes(device + host));
+                                      inBytes(host), inBytes(arenas[0].limit));
     else
       arenas[0].given = llvm::formatv(
           "{0} of {1}; nothing is said of {2}, which on the cpu is the same memory",
-          inBytes(device + host), device ? "device" : "host", device ? "host" : "device");
+          inBytes(arenas[0].limit), device ? "device" : "host", device ? "host" : "device");
   }
 
   void runOnOperation() override {
@@ -273,12 +301,12 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     setLimits(machine);
 
     // What is of the device, whichever memory that is.
-    int64_t device = workspace + constants;
+    Checked device = Checked(workspace) + constants;
     for (auto storage : module.getOps<StorageOp>())
       device += residentBytes(storage, Space::device);
-    countUsed(workspace + constants);
+    countUsed(Checked(workspace) + constants);
     for (Space space : {Space::device, Space::host})
-      if (arenaOf(space).left() < 0 && failed(shareSlots(space, workspace, constants)))
+      if (!arenaOf(space).fits() && failed(shareSlots(space, workspace, constants)))
         return signalPassFailure();
     const SmallVector<SlotPool *> pools = findPools();
     for (SlotPool *pool : pools) {
@@ -286,12 +314,13 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
       for (SlotNeed *need : pool->needs)
         pool->lookahead = std::max(pool->lookahead, wishedLookahead(*need, config.plan.prefetch));
     }
+    giveAll(pools);
     // One more slot to each in turn, while memory lasts.
     for (bool given = true; given;) {
       given = false;
       for (SlotPool *pool : pools) {
         Arena &arena = arenaOf(pool->space());
-        if (pool->lookahead == 0 || pool->slotBytes() > arena.left())
+        if (pool->lookahead == 0 || !arena.takes(pool->slotBytes()))
           continue;
         --pool->lookahead;
         ++pool->slots;
@@ -301,14 +330,15 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     }
     setPools(module);
     Builder builder(module.getContext());
-    int64_t total = arenas[0].used + arenas[1].used;
+    // Each is at most kMostBytes.
+    const int64_t total = (arenas[0].used + arenas[1].used).value_or(-1);
     // Of one memory the device's share is filled first.
     if (separate)
       device = arenas[0].used;
     else if (int64_t limit = machine.device_memory)
       device = std::min(limit, total);
     module->setAttr(kArenaAttr, builder.getI64IntegerAttr(total));
-    module->setAttr(kArenaDeviceAttr, builder.getI64IntegerAttr(device));
+    module->setAttr(kArenaDeviceAttr, builder.getI64IntegerAttr(device.value_or(-1)));
     module->setAttr(kWorkspaceAttr, builder.getI64IntegerAttr(workspace));
     if (attentionScratch > 0)
       module->setAttr(kAttentionScratchAttr, builder.getI64IntegerAttr(attentionScratch));
@@ -317,16 +347,29 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
         << "arena of " << remark::metric("bytes", total);
   }
 
+  /// All wishes at once, where memory lasts: they may be many.
+  void giveAll(ArrayRef<SlotPool *> pools) {
+    Checked wished[2];
+    for (SlotPool *pool : pools)
+      wished[&arenaOf(pool->space()) - arenas] += Checked(pool->lookahead) * pool->slotBytes();
+    if (!arenas[0].takes(wished[0]) || !arenas[1].takes(wished[1]))
+      return;
+    for (SlotPool *pool : pools) {
+      arenaOf(pool->space()).used += Checked(pool->lookahead) * pool->slotBytes();
+      pool->slots += std::exchange(pool->lookahead, 0);
+    }
+  }
+
   /// Until what a space holds fits. Costs overlap.
   LogicalResult shareSlots(Space space, int64_t workspace, int64_t constants) {
     if (failed(findNeeds(getOperation(), /*pairs=*/true)))
       return failure();
-    while (arenaOf(space).left() < 0) {
+    while (!arenaOf(space).fits()) {
       if (!needs.share(space))
         return refuse(arenaOf(space), workspace, constants, space);
       if (failed(findNeeds(getOperation(), /*pairs=*/true)))
         return failure();
-      countUsed(workspace + constants);
+      countUsed(Checked(workspace) + constants);
     }
     return success();
   }
@@ -341,7 +384,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   }
 
   /// Homes, what kernels need on the device, and the slots that are live at once.
-  void countUsed(int64_t ofKernels) {
+  void countUsed(Checked ofKernels) {
     for (Arena &arena : arenas)
       arena.used = 0;
     arenaOf(Space::device).used += ofKernels;
@@ -349,7 +392,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
       for (auto storage : getOperation().getOps<StorageOp>())
         arenaOf(space).used += residentBytes(storage, space);
     for (SlotPool *pool : findPools())
-      arenaOf(pool->space()).used += pool->peak * pool->slotBytes();
+      arenaOf(pool->space()).used += Checked(pool->peak) * pool->slotBytes();
   }
 
   void setPools(ModuleOp module) {
@@ -389,7 +432,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     auto isIn = [&](Space other) { return !separate || other == space; };
     for (auto storage : getOperation().getOps<StorageOp>()) {
       std::string slots;
-      int64_t bytes = 0;
+      Checked bytes = 0;
       llvm::SmallDenseSet<Operation *> sharers;
       for (SlotNeed *need : needs.of(storage)) {
         const SlotPool &pool = *need->pool;
@@ -402,7 +445,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
               llvm::map_range(pool.needs, [](SlotNeed *of) { return of->storage.getOperation(); }));
         slots += llvm::formatv("{0}{1} slots x {2}", slots.empty() ? "" : " + ", pool.peak,
                                inBytes(pool.slotBytes()));
-        bytes += pool.peak * pool.slotBytes();
+        bytes += Checked(pool.peak) * pool.slotBytes();
       }
       if (!slots.empty())
         line(storage.getSymName(),
@@ -423,12 +466,13 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     line("total", inBytes(arena.used));
     line("given", arena.given);
     MemoryNeed need;
-    need.bytes = arena.used;
+    need.bytes = arena.used.value_or(INT64_MAX);
     if (separate)
       need.space = space;
     need.text = "it needs " + inBytes(arena.used) +
                 (separate ? " of " + stringifySpace(space).str() + " memory" : "") +
-                " but the machine has " + inBytes(arena.limit);
+                (arena.limit.AtMost(0) ? " but no machine has more than " + inBytes(kMostBytes)
+                                       : " but the machine has " + inBytes(arena.limit));
     InFlightDiagnostic error = getOperation().emitError();
     error << (findEntryPoint(getOperation(), EntryPoint::step) ? "the training step"
                                                                : "the program")

@@ -286,6 +286,26 @@ TEST(ModelTest, HugeTensor) {
 )");
 }
 
+// The batch is a dimension, too: of each tensor, and of what a step keeps of all stages.
+TEST(ModelTest, HugeMicroBatch) {
+  EXPECT_EQ(
+      compileText(kSpec, {"model.context=16777216", "model.width=65536", "train.batch=4",
+                          "plan.micro_batch=4"})
+          .diagnostics,
+      R"(tiny.boa:4:12: error: a tensor has at most 2^40 elements, a micro-batch of 4 x [context, width] = [16777216, 65536] has more
+    return embedding(wte, tokens)
+           ^~~~~~~~~
+)");
+  EXPECT_EQ(
+      compileText(kSpec, {"model.context=4194304", "model.width=65536", "train.batch=1048576",
+                          "plan.micro_batch=1"})
+          .diagnostics,
+      R"(tiny.boa:1:7: error: the results of all stages take at most 2^56 bytes in a step, those of 1048576 sequences take more
+model tiny(vocab = 64, context = 16, width = 32, heads = 4, depth = 2) {
+      ^~~~
+)");
+}
+
 TEST(ModelTest, UnknownInit) {
   EXPECT_EQ(
       refusal("= zeros", "= zeroes"),

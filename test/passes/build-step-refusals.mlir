@@ -42,3 +42,26 @@ module {
 // expected-error @below {{expected at least two stages but found 0}}
 module {
 }
+
+// -----
+
+// Calls are made of functions by their places in the chain.
+
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<2x4x8xf32> = "zeros"
+  }
+  boa.stage @a_forward
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<2x4x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
+    return %w : tensor<2x4x8xf32>
+  }
+  // expected-error @below {{expected the backward function of stage a to take 2 activations and to return 0, and 0 gradients of side inputs, but found 1, 1 and 0}}
+  func.func @a_backward(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+    return %x : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}

@@ -167,7 +167,7 @@ func.func @f(%x: tensor<2x4x8xf32>) {
 // Values are f32, f64 or bf16, one of them in an op; indices are i32.
 
 func.func @f(%x: tensor<2x4x8xf16>) {
-  // expected-error @below {{'boa.gelu' op operand #0 must be tensor of f32, bf16 or f64 of static shape, but got 'tensor<2x4x8xf16>'}}
+  // expected-error @below {{'boa.gelu' op operand #0 must be tensor of f32, bf16 or f64 of static shape, of 1 to 2^40 elements, but got 'tensor<2x4x8xf16>'}}
   %0 = boa.gelu %x : tensor<2x4x8xf16>
   return
 }
@@ -175,7 +175,7 @@ func.func @f(%x: tensor<2x4x8xf16>) {
 // -----
 
 func.func @f(%x: tensor<2x4xi32>) {
-  // expected-error @below {{'boa.scale' op operand #0 must be tensor of f32, bf16 or f64 of static shape, but got 'tensor<2x4xi32>'}}
+  // expected-error @below {{'boa.scale' op operand #0 must be tensor of f32, bf16 or f64 of static shape, of 1 to 2^40 elements, but got 'tensor<2x4xi32>'}}
   %0 = boa.scale %x by 2.0 : tensor<2x4xi32>
   return
 }
@@ -191,7 +191,7 @@ func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<8x6xbf16>) {
 // -----
 
 func.func @f(%table: tensor<16x8xf32>, %tokens: tensor<2x4xi64>) {
-  // expected-error @below {{'boa.embedding' op operand #1 must be tensor of i32 token indices of static shape, but got 'tensor<2x4xi64>'}}
+  // expected-error @below {{'boa.embedding' op operand #1 must be tensor of i32 token indices of static shape, of 1 to 2^40 elements, but got 'tensor<2x4xi64>'}}
   %0 = boa.embedding %table, %tokens : (tensor<16x8xf32>, tensor<2x4xi64>) -> tensor<2x4x8xf32>
   return
 }
@@ -321,7 +321,7 @@ func.func @f(%x: tensor<8xf32>) {
 // -----
 
 func.func @f(%x: tensor<8xi32>) {
-  // expected-error @below {{'boa.cast' op operand #0 must be tensor of f32, bf16 or f64 of static shape, but got 'tensor<8xi32>'}}
+  // expected-error @below {{'boa.cast' op operand #0 must be tensor of f32, bf16 or f64 of static shape, of 1 to 2^40 elements, but got 'tensor<8xi32>'}}
   %0 = boa.cast %x : tensor<8xi32> to tensor<8xf32>
   return
 }
@@ -329,7 +329,7 @@ func.func @f(%x: tensor<8xi32>) {
 // -----
 
 func.func @f(%x: tensor<8xf32>) {
-  // expected-error @below {{'boa.cast' op result #0 must be tensor of f32, bf16 or f64 of static shape, but got 'tensor<8xf16>'}}
+  // expected-error @below {{'boa.cast' op result #0 must be tensor of f32, bf16 or f64 of static shape, of 1 to 2^40 elements, but got 'tensor<8xf16>'}}
   %0 = boa.cast %x : tensor<8xf32> to tensor<8xf16>
   return
 }

@@ -6,7 +6,7 @@
 
 // CHECK:       llvm.mlir.global internal constant @k_fault0("k: an index is outside memref<8x32xf32>\00")
 // CHECK-LABEL: func.func @k
-// CHECK-SAME:    (%[[THREAD:.*]]: !llvm.ptr, %[[ARGS:.*]]: !llvm.ptr) attributes {boa.arguments = 1 : i64, boa.shared = 192 : i64}
+// CHECK-SAME:    (%[[THREAD:.*]]: !llvm.ptr, %[[ARGS:.*]]: !llvm.ptr) attributes {boa.arguments = 1 : i64, boa.shared_bytes = 192 : i64}
 // CHECK:         %[[SHARED:.*]] = llvm.getelementptr %[[THREAD]][96]
 // CHECK:         %[[BASE:.*]] = llvm.load %[[SHARED]]
 // CHECK:         %[[SLOT:.*]] = llvm.getelementptr %[[ARGS]][0]

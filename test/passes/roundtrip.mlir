@@ -193,10 +193,10 @@ boa.step @step(%step, %pending) {
 // CHECK-LABEL: boa.step @evaluate
 // CHECK-SAME:    traffic {
 // CHECK-NEXT:    each read weights 12{{$}}
-// CHECK-NEXT:  } attributes {boa.note = 1 : i64} {
+// CHECK-NEXT:  } attributes {note = 1 : i64} {
 boa.step @evaluate(%step, %pending) traffic {
   each read weights 12
-} attributes {boa.note = 1 : i64} {
+} attributes {note = 1 : i64} {
   %c0 = arith.constant 0 : index
   %true = arith.constant true
   // CHECK: %[[B0:.*]] = boa.prefetch @x[%{{.*}}, %{{.*}}] :

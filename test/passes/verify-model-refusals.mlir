@@ -665,7 +665,7 @@ module {
   }
   // expected-error @below {{'boa.step' op belongs to a later phase: expected only the model}}
   boa.step @predict(%step, %pending) {
-    boa.loop micro_batch %m = 0 to 100000000000 forward {
+    boa.loop micro_batch %m = 0 to 100000 forward {
     }
   }
 }
@@ -674,7 +674,7 @@ module {
 
 module {
   // expected-error @below {{'boa.storage' op belongs to a later phase: expected only the model}}
-  boa.storage @x[100000000000] : tensor<8xf32> on device role checkpoints
+  boa.storage @x[100000] : tensor<8xf32> on device role checkpoints
 }
 
 // -----
@@ -803,6 +803,74 @@ module {
     %y, %lse = boa.attention %x, %x, %x documents %t heads 2, 2 causal
         : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4xi32>) -> (tensor<2x4x8xf32>, tensor<2x2x4xf32>)
     %0 = boa.cross_entropy %y, %t : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// What later phases set is not taken for their own.
+
+module {
+  boa.stage @a_forward
+  boa.stage @b_forward
+  // expected-error @below {{'func.func' op has boa.saved, which belongs to a later phase}}
+  func.func @a_forward(%x: tensor<2x4xi32> {boa.saved}) -> tensor<2x4x8xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+module {
+  boa.stage @a_forward
+  boa.stage @b_forward
+  // expected-error @below {{'func.func' op has boa.kernel, which belongs to a later phase}}
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> attributes {boa.kernel} {
+    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+module {
+  boa.stage @a_forward
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  // expected-error @below {{'func.func' op has boa.param, which belongs to a later phase}}
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> (tensor<f32> {boa.param = @a::@w}) {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// No tensor is empty, or larger than 64 bits count.
+
+module {
+  // expected-error @below {{'boa.stage' op expected tensors of 1 to 2^40 elements of whole bytes in the type of @a_forward but found 'tensor<0x4xi32>'}}
+  boa.stage @a_forward
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<0x4xi32>) -> tensor<2x4x8xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
     return %0 : tensor<f32>
   }
 }

@@ -25,13 +25,6 @@ namespace boa {
 
 /// The device's module of a program.
 inline constexpr llvm::StringLiteral kDeviceModule = "cuda";
-/// Attributes of an emulated function: the bytes of shared memory of a block, and the number of its
-/// arguments.
-inline constexpr llvm::StringLiteral kSharedBytesAttr = "boa.shared";
-inline constexpr llvm::StringLiteral kArgumentsAttr = "boa.arguments";
-/// Attribute of a function of the device: the bytes of all its arguments. A launch moves at least
-/// these.
-inline constexpr llvm::StringLiteral kMemoryAttr = "boa.memory";
 
 } // namespace boa
 

@@ -1,0 +1,345 @@
+//===- Attributes.cpp - Discardable attributes of the dialect -------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The table of all attributes boa.NAME: where each may stand, and what it may be. Passes read what
+// earlier passes left, and rely on it. So it is checked here, for IR that comes from anywhere. A
+// name that the table does not have is refused: nothing would read it.
+//
+//===----------------------------------------------------------------------===//
+#include "dialect/Attributes.h"
+#include "dialect/Config.h"
+#include "runtime/support/nearest.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace boa {
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// What an attribute may be
+//===----------------------------------------------------------------------===//
+
+template <typename... Attrs> bool isOf(Attribute value) { return isa<Attrs...>(value); }
+
+template <unsigned width, int64_t least> bool isCount(Attribute value) {
+  auto number = dyn_cast<IntegerAttr>(value);
+  return number && number.getType().isSignlessInteger(width) && number.getInt() >= least;
+}
+
+bool isBytes(Attribute value) {
+  return isCount<64, 0>(value) && cast<IntegerAttr>(value).getInt() <= kMostBytes;
+}
+
+bool isHash(Attribute value) {
+  auto number = dyn_cast<IntegerAttr>(value);
+  return number && number.getType().isSignlessInteger(64);
+}
+
+bool isCost(Attribute value) {
+  auto number = dyn_cast<FloatAttr>(value);
+  return number && number.getType().isF64() && std::isfinite(number.getValueAsDouble()) &&
+         number.getValueAsDouble() >= 0;
+}
+
+// It becomes a part of a storage's name.
+bool isName(Attribute value) {
+  auto name = dyn_cast<StringAttr>(value);
+  auto isLetter = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  return name && !name.empty() && llvm::all_of(name.getValue(), isLetter);
+}
+bool isSaved(Attribute value) { return isa<UnitAttr>(value) || isName(value); }
+
+bool isParam(Attribute value) {
+  auto param = dyn_cast<SymbolRefAttr>(value);
+  return param && param.getNestedReferences().size() == 1;
+}
+
+/// How many buffers a kernel reads, updates and writes.
+bool isBuffers(Attribute value) {
+  auto counts = dyn_cast<DenseI32ArrayAttr>(value);
+  return counts && counts.size() == 3 &&
+         llvm::all_of(counts.asArrayRef(), [](int32_t count) { return count >= 0; });
+}
+
+bool isContents(Attribute value) {
+  auto types = dyn_cast<ArrayAttr>(value);
+  return types && llvm::all_of(types, [](Attribute type) {
+           auto content = dyn_cast<TypeAttr>(type);
+           return content && hasByteSize(content.getValue());
+         });
+}
+
+/// {frequencies = [1.0], function = "sine", type = tensor<4x1xf32>}
+bool isTable(Attribute value) {
+  auto table = dyn_cast<DictionaryAttr>(value);
+  if (!table || table.size() != 3)
+    return false;
+  auto function = table.getAs<StringAttr>("function");
+  auto frequencies = table.getAs<ArrayAttr>("frequencies");
+  auto attr = table.getAs<TypeAttr>("type");
+  auto type = attr ? dyn_cast<RankedTensorType>(attr.getValue()) : RankedTensorType();
+  return function && (function.getValue() == "sine" || function.getValue() == "cosine") &&
+         frequencies && llvm::all_of(frequencies, llvm::IsaPred<FloatAttr>) && type &&
+         hasByteSize(type) && type.getRank() == 2 && isa<FloatType>(type.getElementType()) &&
+         type.getDimSize(1) == int64_t(frequencies.size());
+}
+bool isTables(Attribute value) {
+  auto tables = dyn_cast<ArrayAttr>(value);
+  return tables && llvm::all_of(tables, isTable);
+}
+
+/// {read = {weights = 12 : i64}, ...}
+bool isTraffic(Attribute value) {
+  auto directions = dyn_cast<DictionaryAttr>(value);
+  return directions && llvm::all_of(directions, [](NamedAttribute direction) {
+           auto roles = dyn_cast<DictionaryAttr>(direction.getValue());
+           return roles && llvm::all_of(roles, [](NamedAttribute role) {
+                    return isCount<64, 0>(role.getValue());
+                  });
+         });
+}
+
+bool isAny(Attribute) { return true; }
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+enum Where : unsigned {
+  onModule = 1 << 0,
+  onFunction = 1 << 1,
+  onArgument = 1 << 2,
+  onResult = 1 << 3,
+  inFunction = 1 << 4,
+  onGroup = 1 << 5,
+  onStorage = 1 << 6,
+  onStep = 1 << 7,
+};
+constexpr std::pair<Where, StringLiteral> kPlaces[] = {{onModule, "a module"},
+                                                       {onFunction, "a function"},
+                                                       {onArgument, "an argument of a function"},
+                                                       {onResult, "a result of a function"},
+                                                       {inFunction, "an op in a function"},
+                                                       {onGroup, "a boa.group"},
+                                                       {onStorage, "a boa.storage"},
+                                                       {onStep, "a boa.step"}};
+
+struct Rule {
+  StringLiteral name;
+  unsigned where;
+  bool (*fits)(Attribute);
+  StringLiteral what;
+};
+
+constexpr StringLiteral kUnit = "without a value", kBytes = "an i64 of 0 to 2^56",
+                        kCost = "an f64 of at least 0", kIndex = "an i32 of at least 0",
+                        kTraffic = "bytes by direction and role";
+constexpr Rule kRules[] = {
+    {kParamAttr, onArgument | onResult, isParam, "the name of a parameter, @GROUP::@NAME,"},
+    {kSavedAttr, onArgument | onResult, isSaved, "letters, digits and '_', or without a value,"},
+    {kSumAttr, onArgument | onResult, isOf<UnitAttr>, kUnit},
+    {kCacheAttr, onArgument, isOf<UnitAttr>, kUnit},
+    {kCacheAttr, onResult, isCount<64, 0>, "the number of an argument"},
+    {kNameAttr, inFunction, isName, "letters, digits and '_'"},
+    {kActivationAttr, inFunction, isAny, ""}, // verifyActivation
+    {kSharedAttr, inFunction, isOf<UnitAttr>, kUnit},
+    {kPlaceAttr, onResult | onStorage, isPlace, "a place, as in boa.config @plan,"},
+    {kLayerAttr, onGroup, isOf<UnitAttr>, kUnit},
+    {kKernelAttr, onFunction, isOf<UnitAttr>, kUnit},
+    {kMostChunksAttr, onModule, isCount<64, 1>, "an i64 of at least 1"},
+    {kContentsAttr, onFunction, isContents, "types of tensors of static shape"},
+    {kBuffersAttr, onFunction, isBuffers, "three numbers of buffers, array<i32: 1, 0, 1>,"},
+    {kFlopsAttr, onFunction, isCost, kCost},
+    {kProductFlopsAttr, onFunction, isCost, kCost},
+    {kProductFlopsBf16Attr, onFunction, isCost, kCost},
+    {kAttentionFlopsAttr, onFunction, isCost, kCost},
+    {kAttentionFlopsBf16Attr, onFunction, isCost, kCost},
+    {kBytesAttr, onFunction, isCost, kCost},
+    {kElementwiseBytesAttr, onFunction, isCost, kCost},
+    {kElementwiseBytesBf16Attr, onFunction, isCost, kCost},
+    {kWorkspaceAttr, onModule | onFunction, isBytes, kBytes},
+    {kOwnWorkspaceAttr, onFunction, isBytes, kBytes},
+    {kAttentionScratchAttr, onModule, isBytes, kBytes},
+    {kConstantsAttr, onModule, isBytes, kBytes},
+    {kTablesAttr, onFunction, isTables, "tables of angles"},
+    {kMemoryAttr, onFunction, isBytes, kBytes},
+    {kSharedBytesAttr, onFunction, isBytes, kBytes},
+    {kArgumentsAttr, onFunction, isCount<64, 0>, "an i64 of at least 0"},
+    {kBufferAttr, onArgument | onResult, isCount<32, 0>, kIndex},
+    {kOffsetAttr, onArgument | onResult, isBytes, kBytes},
+    {kResultAttr, onArgument, isCount<32, 0>, "the number of a result, an i32,"},
+    {kTrafficAttr, onStep, isTraffic, kTraffic},
+    {kFirstTrafficAttr, onStep, isTraffic, kTraffic},
+    {kSecondTrafficAttr, onStep, isTraffic, kTraffic},
+    {kArenaAttr, onModule, isBytes, kBytes},
+    {kArenaDeviceAttr, onModule, isBytes, kBytes},
+    {kComputesAttr, onModule, isHash, "an i64"},
+    {kCanonicalTextAttr, onModule, isOf<StringAttr>, "a text"},
+};
+
+LogicalResult refuseName(Operation *op, StringRef name) {
+  std::vector<std::string> names;
+  for (const Rule &rule : kRules)
+    names.push_back(rule.name.str());
+  InFlightDiagnostic diag = op->emitOpError("has an attribute that the dialect does not know: ")
+                            << name;
+  if (std::string near = NearestWord(name, names); !near.empty())
+    diag << ", did you mean " << near << "?";
+  return diag;
+}
+
+LogicalResult verify(Operation *op, NamedAttribute attr, unsigned where) {
+  const StringRef name = attr.getName();
+  unsigned allowed = 0;
+  const Rule *here = nullptr;
+  for (const Rule &rule : kRules)
+    if (rule.name == name) {
+      allowed |= rule.where;
+      if (rule.where & where)
+        here = &rule;
+    }
+  if (allowed == 0)
+    return refuseName(op, name);
+  if (!here) {
+    InFlightDiagnostic diag = op->emitOpError("expected ") << name << " on ";
+    llvm::interleave(
+        llvm::make_filter_range(kPlaces, [&](auto &place) { return allowed & place.first; }),
+        [&](auto &place) { diag << place.second; }, [&] { diag << " or "; });
+    return diag;
+  }
+  if (here->fits(attr.getValue()))
+    return success();
+  return op->emitOpError("expected ")
+         << name << " to be " << here->what << " but found " << attr.getValue();
+}
+
+unsigned placeOf(Operation *op) {
+  if (isa<ModuleOp>(op))
+    return onModule;
+  if (isa<FunctionOpInterface>(op))
+    return onFunction;
+  if (isa<GroupOp>(op))
+    return onGroup;
+  if (isa<StorageOp>(op))
+    return onStorage;
+  if (isa<StepOp>(op))
+    return onStep;
+  return op->getParentOfType<FunctionOpInterface>() ? inFunction : 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Of arguments and results of a function
+//===----------------------------------------------------------------------===//
+
+/// One value is of one kind.
+LogicalResult verifyKind(FunctionOpInterface func, DictionaryAttr attrs) {
+  StringRef kind;
+  for (StringRef name : {StringRef(kParamAttr), StringRef(kSavedAttr), StringRef(kSumAttr),
+                         StringRef(kCacheAttr), StringRef(kBufferAttr)})
+    if (attrs.contains(name)) {
+      if (!kind.empty())
+        return func.emitOpError("expected ") << kind << " or " << name << ", not both of one value";
+      kind = name;
+    }
+  return success();
+}
+
+/// It lies in its buffer, if that is known: else a kernel writes past it.
+LogicalResult verifyOffset(FunctionOpInterface func, DictionaryAttr attrs, Type type) {
+  auto buffer = attrs.getAs<IntegerAttr>(kBufferAttr);
+  auto offset = attrs.getAs<IntegerAttr>(kOffsetAttr);
+  if (!buffer || !offset)
+    return func.emitOpError("expected ") << kBufferAttr << " and " << kOffsetAttr << " together";
+  auto contents = func->getAttrOfType<ArrayAttr>(kContentsAttr);
+  if (!contents || !isContents(contents) || !hasByteSize(type))
+    return success();
+  if (buffer.getInt() >= int64_t(contents.size()))
+    return func.emitOpError("expected one of ")
+           << contents.size() << " buffers but found " << kBufferAttr << " = " << buffer.getInt();
+  auto bytesOf = [](Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    return tensor.getNumElements() * (tensor.getElementTypeBitWidth() / 8);
+  };
+  Type held = cast<TypeAttr>(contents[size_t(buffer.getInt())]).getValue();
+  if ((Checked(offset.getInt()) + bytesOf(type)).AtMost(bytesOf(held)))
+    return success();
+  return func.emitOpError("expected ")
+         << type << " within buffer " << buffer.getInt() << ", which holds " << held
+         << ", but found " << kOffsetAttr << " = " << offset.getInt();
+}
+
+/// A kernel says what each of its buffers holds.
+LogicalResult verifyCounts(Operation *op, ArrayAttr contents) {
+  auto counts = op->getAttrOfType<DenseI32ArrayAttr>(kBuffersAttr);
+  if (!counts || !isBuffers(counts))
+    return success();
+  int64_t buffers = 0;
+  for (int32_t count : counts.asArrayRef())
+    buffers += count;
+  if (buffers == int64_t(contents.size()))
+    return success();
+  return op->emitOpError("expected the contents of ")
+         << buffers << " buffers but found " << contents.size();
+}
+
+} // namespace
+
+LogicalResult BoaDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
+  if (failed(verify(op, attr, placeOf(op))))
+    return failure();
+  if (attr.getName() == kContentsAttr)
+    return verifyCounts(op, cast<ArrayAttr>(attr.getValue()));
+  return attr.getName() == kActivationAttr ? verifyActivation(op, attr.getValue()) : success();
+}
+
+LogicalResult BoaDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index,
+                                                   NamedAttribute attr) {
+  if (failed(verify(op, attr, onArgument)))
+    return failure();
+  auto func = dyn_cast<FunctionOpInterface>(op);
+  if (!func || failed(verifyKind(func, func.getArgAttrDict(index))))
+    return failure(bool(func));
+  if (attr.getName() == kResultAttr) {
+    const int64_t result = cast<IntegerAttr>(attr.getValue()).getInt();
+    if (result >= int64_t(func.getNumResults()))
+      return func.emitOpError("expected ")
+             << kResultAttr << " to be one of " << func.getNumResults() << " results but found "
+             << result;
+  }
+  if (attr.getName() == kBufferAttr || attr.getName() == kOffsetAttr)
+    return verifyOffset(func, func.getArgAttrDict(index), func.getArgumentTypes()[index]);
+  return success();
+}
+
+LogicalResult BoaDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned index,
+                                                      NamedAttribute attr) {
+  if (failed(verify(op, attr, onResult)))
+    return failure();
+  auto func = dyn_cast<FunctionOpInterface>(op);
+  if (!func || failed(verifyKind(func, func.getResultAttrDict(index))))
+    return failure(bool(func));
+  if (attr.getName() == kCacheAttr) {
+    const int64_t argument = cast<IntegerAttr>(attr.getValue()).getInt();
+    if (argument >= int64_t(func.getNumArguments()) ||
+        !func.getArgAttr(unsigned(argument), kCacheAttr) ||
+        func.getArgumentTypes()[size_t(argument)] != func.getResultTypes()[index])
+      return func.emitOpError("expected ")
+             << kCacheAttr << " to be the number of a cache of type "
+             << func.getResultTypes()[index] << " but found " << argument;
+  }
+  if (attr.getName() == kBufferAttr || attr.getName() == kOffsetAttr)
+    return verifyOffset(func, func.getResultAttrDict(index), func.getResultTypes()[index]);
+  return success();
+}
+
+} // namespace boa

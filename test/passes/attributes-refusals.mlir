@@ -1,0 +1,109 @@
+// RUN: boa-opt %s --split-input-file --verify-diagnostics
+
+// Each attribute of the dialect has its places, and its values. Passes rely on both.
+
+// expected-error @below {{expected boa.most_chunks to be an i64 of at least 1 but found 0 : i64}}
+module attributes {boa.most_chunks = 0 : i64} {
+}
+
+// -----
+
+// expected-error @below {{expected boa.constants to be an i64 of 0 to 2^56 but found -100000000 : i64}}
+module attributes {boa.constants = -100000000 : i64} {
+}
+
+// -----
+
+// expected-error @below {{expected boa.workspace to be an i64 of 0 to 2^56 but found 9223372036854775807 : i64}}
+module attributes {boa.workspace = 9223372036854775807 : i64} {
+}
+
+// -----
+
+// expected-error @below {{has an attribute that the dialect does not know: boa.wokspace, did you mean boa.workspace?}}
+module attributes {boa.wokspace = 1 : i64} {
+}
+
+// -----
+
+// expected-error @below {{'boa.group' op expected boa.kernel on a function}}
+boa.group @a repeat 1 attributes {boa.kernel} {
+}
+
+// -----
+
+// expected-error @below {{expected boa.tables to be tables of angles but found [1]}}
+func.func private @f() attributes {boa.tables = [1 : i64]}
+
+// -----
+
+// expected-error @below {{expected boa.tables to be tables of angles but found}}
+func.func private @f() attributes {boa.tables = [{frequencies = [1.0], function = "sine", type = tensor<4x2xf32>}]}
+
+// -----
+
+// expected-error @below {{expected boa.param to be the name of a parameter, @GROUP::@NAME, but found @a}}
+func.func private @f(tensor<4xf32> {boa.param = @a})
+
+// -----
+
+// expected-error @below {{expected boa.saved to be letters, digits and '_', or without a value, but found "a.b"}}
+func.func private @f(tensor<4xf32> {boa.saved = "a.b"})
+
+// -----
+
+// expected-error @below {{expected boa.param or boa.saved, not both of one value}}
+func.func private @f(tensor<4xf32> {boa.saved, boa.param = @a::@b})
+
+// -----
+
+// expected-error @below {{expected boa.place on a result of a function or a boa.storage}}
+func.func private @f(tensor<4xf32> {boa.place = "ssd"})
+
+// -----
+
+// expected-error @below {{expected boa.result to be one of 1 results but found 1}}
+func.func private @f(tensor<4xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64, boa.result = 1 : i32}) -> tensor<4xf32>
+
+// -----
+
+// expected-error @below {{expected boa.cache to be the number of a cache of type 'tensor<4xf32>' but found 0}}
+func.func private @f(tensor<4xf32>) -> (tensor<4xf32> {boa.cache = 0 : i64})
+
+// -----
+
+// expected-error @below {{expected boa.buffer and boa.offset together}}
+func.func private @f(tensor<4xf32> {boa.buffer = 0 : i32})
+
+// -----
+
+// A kernel writes within its buffers.
+
+// expected-error @below {{expected 'tensor<4xf32>' within buffer 0, which holds 'tensor<8xf32>', but found boa.offset = 20}}
+func.func private @f(tensor<4xf32> {boa.buffer = 0 : i32, boa.offset = 20 : i64}) attributes {boa.kernel, boa.buffers = array<i32: 1, 0, 0>, boa.contents = [tensor<8xf32>]}
+
+// -----
+
+// expected-error @below {{expected one of 1 buffers but found boa.buffer = 1}}
+func.func private @f(tensor<4xf32> {boa.buffer = 1 : i32, boa.offset = 0 : i64}) attributes {boa.kernel, boa.contents = [tensor<8xf32>]}
+
+// -----
+
+// expected-error @below {{expected the contents of 2 buffers but found 1}}
+func.func private @f() attributes {boa.buffers = array<i32: 1, 0, 1>, boa.contents = [tensor<8xf32>]}
+
+// -----
+
+// expected-error @below {{expected boa.buffers to be three numbers of buffers, array<i32: 1, 0, 1>, but found array<i32: 1, -1, 1>}}
+func.func private @f() attributes {boa.buffers = array<i32: 1, -1, 1>}
+
+// -----
+
+// expected-error @below {{expected boa.flops to be an f64 of at least 0 but found 0x7FF8000000000000 : f64}}
+func.func private @f() attributes {boa.flops = 0x7FF8000000000000 : f64}
+
+// -----
+
+// expected-error @below {{expected boa.traffic to be bytes by direction and role but found}}
+boa.step @step(%step, %pending) attributes {boa.traffic = {read = {weights = 1 : i32}}} {
+}

@@ -1,0 +1,164 @@
+// RUN: boa-opt %s --split-input-file --verify-diagnostics
+
+// The generic form can write what the custom forms cannot.
+
+// expected-error @below {{'boa.step' op expected two arguments of its block, the indices step and pending}}
+"boa.step"() <{sym_name = "step"}> ({^bb0: }) : () -> ()
+
+// -----
+
+// expected-error @below {{'boa.step' op expected two arguments of its block, the indices step and pending}}
+"boa.step"() <{sym_name = "step"}> ({^bb0(%step: f32, %pending: f32): }) : () -> ()
+
+// -----
+
+boa.step @step(%step, %pending) {
+  // expected-error @below {{'boa.loop' op expected one argument of its block, an index}}
+  "boa.loop"() <{dimension = 0 : i32, lower = 0 : i64, upper = 2 : i64, operandSegmentSizes = array<i32: 0, 0>}> ({^bb0: }) : () -> ()
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'boa.loop' op expects parent op to be one of 'boa.step, boa.loop'}}
+  boa.loop layer %l = 0 to 2 forward {
+  }
+  return
+}
+
+// -----
+
+// Passes run all iterations. Sizes and numbers are those of the runtime's ABI.
+
+boa.step @step(%step, %pending) {
+  // expected-error @below {{'boa.loop' op expected bounds from 0 to 2147483647 but found 0 to 4611686018427387904}}
+  boa.loop layer %l = 0 to 4611686018427387904 forward {
+  }
+}
+
+// -----
+
+boa.step @step(%step, %pending) {
+  boa.loop layer %l = 0 to 65536 forward {
+    // expected-error @below {{'boa.loop' op brings the step to more than 4194304 iterations: the compiler runs each of them}}
+    boa.loop micro_batch %m = 0 to 64 forward {
+    }
+  }
+}
+
+// -----
+
+boa.step @step(%step, %pending) {
+  boa.loop layer %l = 0 to 2 forward {
+    // expected-error @below {{'boa.shift' op expected a constant of 32 bits but found 4294967296}}
+    %next = boa.shift %l, 4294967296
+  }
+}
+
+// -----
+
+// expected-error @below {{'boa.storage' op expected at most 262144 entries}}
+boa.storage @x[9223372036854775807, 3] : tensor<4xf32> on ssd role checkpoints
+
+// -----
+
+// The product is 2^64.
+
+// expected-error @below {{'boa.storage' op expected at most 262144 entries}}
+boa.storage @x[4294967296, 4294967296] : tensor<4xf32> on ssd role checkpoints
+
+// -----
+
+// expected-error @below {{'boa.storage' op expected at most 2^56 bytes but found 262144 entries of 'tensor<1048576x1048576xf32>'}}
+boa.storage @x[262144] : tensor<1048576x1048576xf32> on ssd role checkpoints
+
+// -----
+
+// expected-error @below {{'boa.storage' op expected entries of 1 to 2^40 elements of whole bytes but found 'tensor<4xi1>'}}
+boa.storage @x[1] : tensor<4xi1> on ssd role checkpoints
+
+// -----
+
+// expected-error @below {{'boa.storage' op expected slots of at most 2^56 bytes together but found 9223372036854775807 of 1 chunks}}
+boa.storage @x[1] : tensor<4xf32> on ssd role checkpoints slots device 9223372036854775807 x 1
+
+// -----
+
+// expected-error @below {{'boa.storage' op expected a number of entries}}
+"boa.storage"() <{dims = array<i64>, homes = [#boa.entry_homes<0, [<ssd, 0>]>], role = 8 : i32, sym_name = "x", type = tensor<4xf32>}> : () -> ()
+
+// -----
+
+boa.storage @x[1] : tensor<4xf32> on ssd role checkpoints
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{'boa.prefetch' op expected a first chunk and a count of 1 to 2147483647, or neither, but found count = -1}}
+  %x = boa.prefetch @x[%c0] chunk %c0 count -1 : <tensor<4xf32>, device>
+}
+
+// -----
+
+boa.group @a repeat 1 {
+  boa.param @w : tensor<4xf32> = "zeros"
+}
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{'boa.optimizer_update' op expected chunks from 0 to 2147483647 but found -1 to 1}}
+  boa.optimizer_update @a[%c0] chunks -1 to 1 step %step
+}
+
+// -----
+
+boa.group @a repeat 1 {
+  // expected-error @below {{'arith.constant' op is unknown in a boa.group: expected boa.param}}
+  %c0 = arith.constant 0 : index
+}
+
+// -----
+
+// expected-error @below {{'boa.group' op expected at most 2^50 elements in all entries together}}
+boa.group @a repeat 65536 {
+  boa.param @w : tensor<1048576x1048576xf32> = "zeros"
+}
+
+// -----
+
+// expected-error @below {{'boa.optimizer' op expected `prepare` and `update`, or neither}}
+"boa.optimizer"() <{hyperparameters = {}, states = {}, sym_name = "o"}> ({^bb0: }, { }) : () -> ()
+
+// -----
+
+// expected-error @+1 {{expected a buffer of a tensor of static shape, of 1 to 2^40 elements of whole bytes, but found 'tensor<0xf32>'}}
+func.func private @f(!boa.buffer<tensor<0xf32>, device>)
+
+// -----
+
+func.func @f(%table: tensor<8x4xf32>, %tokens: tensor<0x4xi32>) -> tensor<0x4x4xf32> {
+  // expected-error @below {{'boa.embedding' op operand #1 must be tensor of i32 token indices of static shape, of 1 to 2^40 elements, but got 'tensor<0x4xi32>'}}
+  %0 = boa.embedding %table, %tokens : (tensor<8x4xf32>, tensor<0x4xi32>) -> tensor<0x4x4xf32>
+  return %0 : tensor<0x4x4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<1x4x131074xf32>) -> tensor<1x4x131074xf32> {
+  // expected-error @below {{'boa.rotary' op expected heads of at most 65536 elements but found 131074}}
+  %0 = boa.rotary %x heads 1 : tensor<1x4x131074xf32>
+  return %0 : tensor<1x4x131074xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<1x1x8xf32>, %at: tensor<1x1xi32>) -> tensor<1x1x8xf32> {
+  // expected-error @below {{'boa.rotary' op expected a length of 1 to 2147483647 but found -1}}
+  %0 = boa.rotary %x heads 1 at %at of -1 : tensor<1x1x8xf32>, tensor<1x1xi32>
+  return %0 : tensor<1x1x8xf32>
+}
+
+// -----
+
+func.func @f(%tokens: tensor<1x4xi32>) -> tensor<1x4x3xf32> {
+  // expected-error @below {{'boa.embedding_begin' op expected rows of values and 3 digits but found 'tensor<1x4x3xf32>'}}
+  %0 = boa.embedding_begin %tokens : (tensor<1x4xi32>) -> tensor<1x4x3xf32>
+  return %0 : tensor<1x4x3xf32>
+}
