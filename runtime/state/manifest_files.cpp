@@ -126,7 +126,7 @@ absl::Status ManifestWriter::Write(Directory &home, Manifest &manifest) {
   ++manifest.sequence;
   const std::string text = FormatManifest(manifest);
   for (const char *name : {kManifest, kManifestCopy})
-    if (absl::Status status = ReplaceFile(home, name, text); !status.ok())
+    if (absl::Status status = ReplaceFile(home, name, text, kOwnerOnly); !status.ok())
       return status;
   written = Checksum(text.data(), int64_t(text.size()));
   return absl::OkStatus();
