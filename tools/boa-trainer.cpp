@@ -23,10 +23,12 @@ int main(int argc, char **argv) {
   auto entry = [&](const char *name) {
     return reinterpret_cast<boa_entry_point>(dlsym(*program, name));
   };
-  return boa::TrainerMain(
-      argc, argv, static_cast<const char *>(dlsym(*program, "boa_program")),
-      {static_cast<const boa_kernel *>(dlsym(*program, "boa_kernel_table")),
-       static_cast<const boa_device_image *>(dlsym(*program, "boa_device_image")),
-       static_cast<const boa_optimizer *>(dlsym(*program, "boa_optimizer"))},
-      {entry("boa_step"), entry("boa_drain"), entry("boa_evaluate")});
+  return boa::RunWithinMemory([&] {
+    return boa::TrainerMain(
+        argc, argv, static_cast<const char *>(dlsym(*program, "boa_program")),
+        {static_cast<const boa_kernel *>(dlsym(*program, "boa_kernel_table")),
+         static_cast<const boa_device_image *>(dlsym(*program, "boa_device_image")),
+         static_cast<const boa_optimizer *>(dlsym(*program, "boa_optimizer"))},
+        {entry("boa_step"), entry("boa_drain"), entry("boa_evaluate")});
+  });
 }

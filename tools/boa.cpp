@@ -72,5 +72,5 @@ int run(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   boa::IgnoreFileSizeSignal();
-  return boa::run(argc, argv);
+  return boa::RunWithinMemory([&] { return boa::run(argc, argv); });
 }

@@ -17,9 +17,12 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <sys/stat.h>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
 
 namespace boa {
@@ -93,7 +96,29 @@ absl::StatusOr<CacheEntry> EntryWriter::Finish() {
   return entry;
 }
 
+/// Tokens decide what a model learns. Beside a state in a directory of all users, such as /tmp,
+/// anybody may have put some.
+absl::Status TokenCache::CheckOwner() const {
+  struct stat link, info;
+  const char *path = options.directory.c_str();
+  if (options.is_named || (lstat(path, &link) != 0 && errno == ENOENT))
+    return absl::OkStatus();
+  if (lstat(path, &link) != 0 || stat(path, &info) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot query `", options.directory, "`"));
+  const auto is_own = [](uid_t user) { return user == geteuid() || user == 0; };
+  const char *why = !is_own(link.st_uid) || !is_own(info.st_uid) ? "belongs to another user"
+                    : (info.st_mode & S_IWOTH) != 0              ? "may be changed by all users"
+                                                                 : nullptr;
+  if (!why)
+    return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("`", options.directory, "`, where tokens of texts are kept, ", why,
+                   ", who then decide what is learnt; --tokens names another folder"));
+}
+
 absl::StatusOr<std::optional<CacheEntry>> TokenCache::Find(const std::string &key) const {
+  if (absl::Status status = CheckOwner(); !status.ok())
+    return status;
   const std::string prefix = absl::StrCat(options.directory, "/", key);
   const absl::StatusOr<std::string> text = ReadSmallFile(SystemFiles(), prefix + ".json");
   std::optional<CacheEntry> none;
@@ -134,7 +159,8 @@ absl::StatusOr<std::optional<CacheEntry>> TokenCache::Find(const std::string &ke
 
 absl::Status TokenCache::Lock() {
   std::error_code error;
-  std::filesystem::create_directories(options.directory, error);
+  if (const auto parent = std::filesystem::path(options.directory).parent_path(); !parent.empty())
+    std::filesystem::create_directories(parent, error);
   const auto advise = [&](const absl::Status &status) {
     return absl::Status(status.code(),
                         absl::StrCat("cannot keep tokens of texts in `", options.directory,
@@ -142,6 +168,11 @@ absl::Status TokenCache::Lock() {
   };
   if (error)
     return advise(absl::FailedPreconditionError(error.message()));
+  if (absl::Status status = SystemFiles().MakeDirectory(options.directory);
+      !status.ok() && !absl::IsAlreadyExists(status))
+    return advise(status);
+  if (absl::Status status = CheckOwner(); !status.ok()) // it may have come since Find
+    return status;
   for (bool waits = false;; waits = true) {
     absl::StatusOr<std::unique_ptr<OpenFile>> got = SystemFiles().Lock(options.directory + "/lock");
     if (got.ok()) {

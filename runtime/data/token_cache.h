@@ -38,6 +38,7 @@ namespace boa {
 /// Where entries are, and how a run follows the making of one.
 struct CacheOptions {
   std::string directory;
+  bool is_named = true;           // by the user; otherwise others may have made it
   int64_t shard_tokens = 1 << 30; // of a file, at most about so many
   /// A line for the user.
   std::function<void(const std::string &)> say = [](const std::string &) {};
@@ -82,7 +83,8 @@ class TokenCache {
 public:
   explicit TokenCache(CacheOptions options) : options(std::move(options)) {}
 
-  /// The entry of a key; nothing if there is none, or if it is damaged.
+  /// The entry of a key; nothing if there is none, or if it is damaged. FailedPrecondition if the
+  /// directory was not named, and another user has made it or may change it.
   absl::StatusOr<std::optional<CacheEntry>> Find(const std::string &key) const;
   /// Makes the directory, takes its lock and removes remains. Waits while another process has it.
   absl::Status Lock();
@@ -91,6 +93,7 @@ public:
   void Unlock() { lock.reset(); }
 
 private:
+  absl::Status CheckOwner() const;
   absl::Status RemoveRemains() const;
 
   const CacheOptions options;

@@ -7,6 +7,7 @@
 #include "runtime/formats/gguf.h"
 
 #include "runtime/formats/halves.h"
+#include "runtime/support/memory_errors.h"
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -42,13 +43,16 @@ private:
   int64_t size;
   std::string window;
   int64_t window_begin = 0;
-  size_t at = 0; // in the window
+  size_t at = 0;       // in the window
+  uint64_t values = 0; // of all keys until now
 };
 
 namespace {
 
-constexpr int64_t kLargestGgufHeader = 512 << 20;
-constexpr uint64_t kMostTensors = 1 << 20, kMostKeys = 1 << 16;
+// The largest published header has 12 MB, and 700,000 values. In memory a value takes up to 32
+// bytes.
+constexpr int64_t kLargestGgufHeader = 64 << 20;
+constexpr uint64_t kMostTensors = 1 << 20, kMostKeys = 1 << 16, kMostValues = 8 << 20;
 constexpr int64_t kLongestName = 1024;
 constexpr uint32_t kText = 8, kList = 9, kFlag = 7;
 
@@ -229,6 +233,15 @@ absl::Status GgufHeader::Value(const std::string &key, GgufValue &value) {
     return Refuse(key, type == kList ? " is a list of lists" : " has an unknown type");
   if (count > static_cast<uint64_t>(left() / least))
     return Refuse(key, " has ", count, " values, more than the file");
+  // A file may be sparse: its size costs nothing.
+  values += count;
+  if (values > kMostValues)
+    return Refuse(key, " has ", count, " values, with which the header has more than ",
+                  kMostValues);
+  if (value.is_text)
+    value.texts.reserve(count);
+  else
+    value.numbers.reserve(count);
   for (uint64_t i = 0; i < count; ++i)
     if (absl::Status status = Scalar(type, key, value); !status.ok())
       return status;
@@ -356,7 +369,8 @@ absl::StatusOr<GgufFile> GgufFile::Open(const std::string &path) {
     return size.status();
   out.name = path;
   out.file = *std::move(file);
-  if (absl::Status status = GgufHeader(out, *size).Read(); !status.ok())
+  absl::Status status = WithinMemory(path, [&] { return GgufHeader(out, *size).Read(); });
+  if (!status.ok())
     return status;
   return out;
 }

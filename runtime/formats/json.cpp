@@ -18,6 +18,10 @@ namespace {
 
 using Json = nlohmann::json;
 
+// What a value takes at most beside the characters of its text: itself, while a list grows, and the
+// list, object or text that it owns. A name takes a node.
+constexpr int64_t kBytesOfValue = 96, kBytesOfName = 128;
+
 /// Builds the document. A false result ends the parse.
 class Builder : public nlohmann::json_sax<Json> {
 public:
@@ -30,16 +34,20 @@ public:
   bool number_float(number_float_t value, const string_t &) override {
     return Put(value) != nullptr;
   }
-  bool string(string_t &value) override { return Put(std::move(value)) != nullptr; }
+  bool string(string_t &value) override {
+    return Spend(int64_t(value.size())) && Put(std::move(value)) != nullptr;
+  }
   bool binary(binary_t &) override { return Fail("binary data"); }
   bool start_object(std::size_t) override { return Begin(Json::object()); }
   bool start_array(std::size_t) override { return Begin(Json::array()); }
   bool end_object() override { return End(); }
   bool end_array() override { return End(); }
   bool key(string_t &name) override {
+    if (!Spend(kBytesOfName + int64_t(name.size())))
+      return false;
     auto [it, is_new] = open.back()->emplace(name, nullptr);
     if (!is_new)
-      return Fail(absl::StrCat("the key `", name, "` stands twice in one object"));
+      return Fail(absl::StrCat("the key `", name.substr(0, 80), "` stands twice in one object"));
     member = &*it;
     return true;
   }
@@ -57,11 +65,18 @@ private:
       fault = std::move(what);
     return false;
   }
+  bool Spend(int64_t more) {
+    bytes += more;
+    return bytes <= limits.bytes ||
+           Fail(absl::StrCat("it would take more than ", limits.bytes >> 20, " MiB of memory"));
+  }
   Json *Put(Json value) {
     if (++count > limits.values) {
       Fail(absl::StrCat("more than ", limits.values, " values"));
       return nullptr;
     }
+    if (!Spend(kBytesOfValue))
+      return nullptr;
     if (open.empty()) {
       document = std::move(value);
       return &document;
@@ -87,7 +102,7 @@ private:
   }
 
   JsonLimits limits;
-  int64_t count = 0;
+  int64_t count = 0, bytes = 0;
   // The objects and arrays that are not yet at their end. Nothing is added to one while another
   // within it is open, so they stay where they are.
   std::vector<Json *> open;

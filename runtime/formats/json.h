@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// nlohmann's parser, with limits on depth and on the number of values, so that memory is bounded
-// by the size of the text. Duplicate keys are refused: readers disagree on which of them counts.
+// nlohmann's parser for each file of JSON that anyone may have written. It has limits of depth, of
+// values and of memory. A key that stands twice is refused: readers disagree on which of them
+// counts.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_FORMATS_JSON_H
@@ -23,6 +24,7 @@ namespace boa {
 struct JsonLimits {
   int64_t depth = 64;
   int64_t values = 8 << 20;
+  int64_t bytes = int64_t{2} << 30; // of memory, counted from above
 };
 
 /// The document. An error names the fault and its byte, but not the file.

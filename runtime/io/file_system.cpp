@@ -16,8 +16,6 @@
 
 namespace boa {
 
-constexpr int64_t kSmallBytes = int64_t(1) << 30;
-
 uint64_t FileSystem::Unique() {
   uint64_t bits = 0;
   // std::random_device would do, but its arc4random came with glibc 2.36: a trainer also runs on
@@ -42,7 +40,7 @@ static absl::StatusOr<std::string> ReadWhole(absl::StatusOr<std::unique_ptr<Open
   absl::StatusOr<int64_t> size = (*file)->Size();
   if (!size.ok())
     return size.status();
-  if (*size > kSmallBytes)
+  if (*size > kMostSmallBytes)
     return absl::FailedPreconditionError(absl::StrFormat(
         "cannot read %s: it has %d bytes, more than Boa writes there", (*file)->path(), *size));
   std::string text(size_t(*size), '\0');
@@ -62,23 +60,42 @@ absl::StatusOr<std::string> ReadSmallFile(Directory &directory, const std::strin
   return ReadWhole(directory.Open(name, {}));
 }
 
+/// Those of the file, or `fresh` ones if it is not there. So it is with a link or a pipe, which has
+/// none that a file could keep.
+static absl::StatusOr<int> PermissionsOf(Directory &directory, const std::string &name, int fresh) {
+  absl::StatusOr<std::unique_ptr<OpenFile>> old = directory.Open(name, {});
+  if (old.ok())
+    return (*old)->Permissions();
+  if (absl::IsNotFound(old.status()) || absl::IsFailedPrecondition(old.status()) ||
+      absl::IsPermissionDenied(old.status()))
+    return fresh;
+  return old.status();
+}
+
 static absl::Status WriteNewFile(Directory &directory, const std::string &name,
-                                 absl::string_view contents) {
-  absl::StatusOr<std::unique_ptr<OpenFile>> file =
-      directory.Open(name, {/*write=*/true, /*create=*/true, /*exclusive=*/true});
+                                 absl::string_view contents, int permissions) {
+  absl::StatusOr<std::unique_ptr<OpenFile>> file = directory.Open(
+      name, {/*write=*/true, /*create=*/true, /*exclusive=*/true, /*direct=*/false, permissions});
   if (!file.ok())
     return file.status();
   absl::Status status = (*file)->Write(0, contents.data(), int64_t(contents.size()));
   return status.ok() ? (*file)->Sync() : status;
 }
 
-absl::Status ReplaceFile(Directory &directory, const std::string &name,
-                         absl::string_view contents) {
+absl::Status ReplaceFile(Directory &directory, const std::string &name, absl::string_view contents,
+                         int permissions) {
+  if (int64_t(contents.size()) > kMostSmallBytes)
+    return absl::FailedPreconditionError(
+        absl::StrFormat("cannot write %s/%s: it would have %d bytes, and at most %d are read again",
+                        directory.path(), name, contents.size(), kMostSmallBytes));
+  absl::StatusOr<int> kept = PermissionsOf(directory, name, permissions);
+  if (!kept.ok())
+    return kept.status();
   const std::string next = name + ".tmp";
   // Left by a crash, or planted: a link of that name is removed, not followed.
   if (absl::Status status = directory.Unlink(next); !status.ok() && !absl::IsNotFound(status))
     return status;
-  absl::Status status = WriteNewFile(directory, next, contents);
+  absl::Status status = WriteNewFile(directory, next, contents, *kept);
   if (status.ok())
     status = directory.Rename(next, name);
   if (!status.ok()) {

@@ -33,6 +33,13 @@
 
 namespace boa {
 
+/// Permissions of files that are made: for everybody to read, or for the owner alone. Who may open
+/// a file may also lock it.
+constexpr int kReadByAll = 0644, kOwnerOnly = 0600;
+
+/// Bytes of the largest file that ReadSmallFile reads, and ReplaceFile writes.
+constexpr int64_t kMostSmallBytes = int64_t(1) << 30;
+
 /// An open file; closed with its owner.
 class OpenFile {
 public:
@@ -41,6 +48,7 @@ public:
   virtual int descriptor() const = 0;
   virtual const std::string &path() const = 0;
   virtual absl::StatusOr<int64_t> Size() const = 0;
+  virtual absl::StatusOr<int> Permissions() const { return kOwnerOnly; }
   /// All of the bytes or an error: DataLoss if the file ends before. A file that
   /// was opened `direct` takes multiples of 4096 in all three arguments.
   virtual absl::Status Read(int64_t offset, void *data, int64_t bytes) const = 0;
@@ -63,9 +71,10 @@ public:
 
 struct OpenMode {
   bool write = false;
-  bool create = false;    // if it is not there
-  bool exclusive = false; // with create: an error if it is there
-  bool direct = false;    // past the page cache, where the file system can
+  bool create = false;          // if it is not there
+  bool exclusive = false;       // with create: an error if it is there
+  bool direct = false;          // past the page cache, where the file system can
+  int permissions = kReadByAll; // of a file that is made
 };
 
 /// The kind of file that a name stands for. Links are not followed.
@@ -104,8 +113,8 @@ public:
   virtual absl::StatusOr<std::shared_ptr<Directory>> OpenDirectory(const std::string &path) = 0;
   /// NotFound where it does not exist.
   virtual absl::StatusOr<std::unique_ptr<OpenFile>> Open(const std::string &path, OpenMode) = 0;
-  /// The lock file at `path`, made if need be. It is held until it is closed or the process dies.
-  /// Unavailable if another process holds it.
+  /// The lock file at `path`, made for the owner alone if need be. It is held until it is closed or
+  /// the process dies. Unavailable if another process holds it.
   virtual absl::StatusOr<std::unique_ptr<OpenFile>> Lock(const std::string &path) = 0;
   virtual absl::StatusOr<PathKind> Kind(const std::string &path) = 0;
   /// Absolute and without links: the same for all names of a directory.
@@ -136,13 +145,15 @@ FileSystem &SystemFiles();
 /// The path up to its last slash; "." if it has no slash.
 std::string ParentOf(const std::string &path);
 
-/// The whole of a small file.
+/// The whole of a file of at most kMostSmallBytes.
 absl::StatusOr<std::string> ReadSmallFile(FileSystem &, const std::string &path);
 absl::StatusOr<std::string> ReadSmallFile(Directory &, const std::string &name);
 
-/// Replaces a file of the directory. After a crash at any instant it has the old or the new
-/// contents. The new ones are durable when this returns.
-absl::Status ReplaceFile(Directory &, const std::string &name, absl::string_view contents);
+/// Replaces a file of the directory, and keeps its permissions. After a crash at any instant it has
+/// the old or the new contents. The new ones are durable when this returns. Contents that could
+/// not be read again are refused. `permissions`: of a file that is not there yet.
+absl::Status ReplaceFile(Directory &, const std::string &name, absl::string_view contents,
+                         int permissions = kReadByAll);
 absl::Status ReplaceFile(FileSystem &, const std::string &directory, const std::string &name,
                          absl::string_view contents);
 

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/io/input_file.h"
 
+#include "absl/strings/str_cat.h"
+
 #include <utility>
 
 namespace boa {
@@ -29,7 +31,18 @@ absl::StatusOr<InputFile> InputFile::Open(const std::string &path) {
 }
 
 absl::StatusOr<std::string> ReadInput(const std::string &path) {
-  return ReadSmallFile(SystemFiles(), WithoutLinks(path));
+  absl::StatusOr<InputFile> file = InputFile::Open(path);
+  if (!file.ok())
+    return file.status();
+  if (file->size() > kMostInputBytes)
+    return absl::FailedPreconditionError(absl::StrCat("cannot read ", path, ": it has ",
+                                                      file->size(), " bytes, where at most ",
+                                                      kMostInputBytes, " are expected"));
+  std::string text(size_t(file->size()), '\0');
+  absl::Status status = file->Read(0, text.data(), file->size());
+  if (!status.ok())
+    return status;
+  return text;
 }
 
 } // namespace boa

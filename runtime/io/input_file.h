@@ -41,7 +41,10 @@ private:
   int64_t bytes = 0;
 };
 
-/// The whole of a regular file of at most 1 GiB.
+/// More than any configuration, tokenizer or index has.
+constexpr int64_t kMostInputBytes = int64_t{256} << 20;
+
+/// The whole of a regular file of at most so many bytes.
 absl::StatusOr<std::string> ReadInput(const std::string &path);
 
 } // namespace boa

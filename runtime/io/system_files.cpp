@@ -86,6 +86,12 @@ public:
       return Error("query", name);
     return int64_t(info.st_size);
   }
+  absl::StatusOr<int> Permissions() const override {
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+      return Error("query", name);
+    return int(info.st_mode & 0777);
+  }
   absl::Status Read(int64_t offset, void *data, int64_t bytes) const override;
   absl::Status Write(int64_t offset, const void *data, int64_t bytes) override;
   absl::Status Reserve(int64_t bytes) override;
@@ -267,7 +273,8 @@ absl::StatusOr<std::unique_ptr<OpenFile>> OpenAt(const Place &place, const OpenM
   int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (mode.write ? O_RDWR : O_RDONLY);
   flags |= mode.create ? O_CREAT : 0;
   flags |= mode.create && mode.exclusive ? O_EXCL : 0;
-  int fd = Retrying([&] { return openat(place.base, place.name.c_str(), flags, 0644); });
+  int fd =
+      Retrying([&] { return openat(place.base, place.name.c_str(), flags, mode.permissions); });
   if (fd < 0 && errno == ELOOP)
     return absl::FailedPreconditionError(
         absl::StrCat("cannot open ", place.path, ": it is a symbolic link"));
@@ -275,6 +282,10 @@ absl::StatusOr<std::unique_ptr<OpenFile>> OpenAt(const Place &place, const OpenM
     return absl::NotFoundError(absl::StrCat("cannot open ", place.path, ": Not a directory"));
   if (fd < 0)
     return DecisiveError(mode.create ? "create" : "open", place.path);
+  // Permissions that another file had are kept in spite of the umask, where the file system has
+  // any.
+  if (mode.exclusive && mode.permissions != kReadByAll && mode.permissions != kOwnerOnly)
+    (void)fchmod(fd, mode_t(mode.permissions));
   absl::StatusOr<std::string> degraded = SettleFlags(fd, place.path, mode.direct);
   auto file = std::make_unique<SystemFile>(fd, place.path, degraded.ok() ? *degraded : "");
   if (!degraded.ok())
@@ -299,7 +310,8 @@ absl::StatusOr<bool> NamesAt(const Place &place, int fd) {
 absl::StatusOr<std::unique_ptr<OpenFile>> LockAt(const Place &place) {
   while (true) {
     absl::StatusOr<std::unique_ptr<OpenFile>> file =
-        OpenAt(place, {/*write=*/true, /*create=*/true});
+        OpenAt(place, {/*write=*/true, /*create=*/true, /*exclusive=*/false, /*direct=*/false,
+                       kOwnerOnly});
     if (!file.ok())
       return file;
     if (absl::Status status = (*file)->Lock(); !status.ok())

@@ -26,9 +26,9 @@ namespace {
 
 constexpr int32_t kHeadVersion = 2;
 constexpr char kManifestFormat[] = "boa-state", kHeadFormat[] = "boa-data";
-constexpr size_t kChunkDigits = 28;
+constexpr size_t kChunkDigits = kManifestBytesOfChunk;
 // Far beyond any model, and no product of two overflows.
-constexpr int64_t kMostChunks = int64_t(1) << 31, kMostBytes = int64_t(1) << 40;
+constexpr int64_t kMostChunks = int64_t(1) << 31;
 
 //===----------------------------------------------------------------------===//
 // Tables
@@ -72,7 +72,7 @@ bool ReadStorage(Reader &reader, SavedStorage &storage) {
   storage.role = reader.Text("role");
   storage.entries = reader.Number("entries", 1, kMostChunks);
   storage.chunks = int32_t(reader.Number("chunks", 1, kMostChunks - 1));
-  storage.chunk_bytes = reader.Number("bytes", kStateBlock, kMostBytes);
+  storage.chunk_bytes = reader.Number("bytes", kStateBlock, kMostChunkBytes);
   return storage.chunk_bytes % kStateBlock == 0;
 }
 
@@ -207,10 +207,13 @@ bool ParseParameter(const Json &json, SavedParameter &parameter) {
   Reader reader(json);
   parameter.name = reader.Text("name");
   parameter.offset = reader.Number("offset", 0, INT64_MAX);
+  int64_t elements = 1;
   for (const Json &size : reader.List("shape")) {
-    if (!size.is_number_integer() || size.get<int64_t>() < 1)
+    if (!size.is_number_integer() || size.get<int64_t>() < 1 ||
+        size.get<int64_t>() > kMostElements / elements)
       return false;
     parameter.shape.push_back(size.get<int64_t>());
+    elements *= parameter.shape.back();
   }
   if (json.is_object() && json.contains("split")) {
     parameter.split = reader.Number("split", 0, int64_t(parameter.shape.size()) - 1);
@@ -254,8 +257,10 @@ bool ParseInto(const Json &json, Manifest &manifest) {
       if (!path.ok() || saved.id.empty() || !ids.insert(saved.id).second)
         return false;
     }
+  std::set<std::string> names;
   for (const Json &parameter : reader.List("parameters"))
-    if (!ParseParameter(parameter, manifest.parameters.emplace_back()))
+    if (!ParseParameter(parameter, manifest.parameters.emplace_back()) ||
+        !names.insert(manifest.parameters.back().name).second)
       return false;
   std::set<int64_t> steps;
   for (const Json &commit : reader.List("commits"))

@@ -39,8 +39,12 @@ constexpr int64_t kStateBlock = BOA_BLOCK_BYTES;
 
 /// Limits of a manifest.
 constexpr size_t kMostPaths = 256;
+constexpr int64_t kManifestBytesOfChunk = 28;
 constexpr int64_t kMostFileBytes = int64_t(1) << 52;
 constexpr size_t kMostPlan = size_t(1) << 20; // bytes
+// The compiler cuts a group into chunks of two million elements, of four bytes at most.
+constexpr int64_t kMostChunkBytes = int64_t(8) << 20;
+constexpr int64_t kMostElements = int64_t(1) << 36; // of a parameter, or of its part
 constexpr int32_t kManifestVersion = 3, kOldestManifestVersion = 2;
 
 struct SavedPath {

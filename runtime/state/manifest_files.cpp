@@ -7,10 +7,12 @@
 #include "runtime/state/manifest_files.h"
 
 #include "runtime/state/checksum.h"
+#include "runtime/support/memory_errors.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -27,20 +29,21 @@ absl::StatusOr<ReadManifests> ReadManifest(FileSystem &disk, const std::string &
   return directory.ok() ? ReadManifest(**directory) : directory.status();
 }
 
-absl::StatusOr<ReadManifests> ReadManifest(Directory &directory) {
+static absl::StatusOr<ReadManifests> ReadBoth(Directory &directory) {
   const std::string &home = directory.path();
   const std::string paths[] = {absl::StrCat(home, "/", kManifest),
                                absl::StrCat(home, "/", kManifestCopy)};
   std::vector<absl::StatusOr<Manifest>> read;
-  std::string before;
+  std::optional<uint64_t> before; // of the first text: memory holds one of them at a time
   for (const char *name : {kManifest, kManifestCopy}) {
     const std::string &path = paths[read.size()];
     absl::StatusOr<std::string> text = ReadSmallFile(directory, name);
-    if (text.ok() && !read.empty() && read[0].ok() && *text == before)
+    const std::optional<uint64_t> sum =
+        text.ok() ? std::optional(Checksum(text->data(), int64_t(text->size()))) : std::nullopt;
+    if (sum && !read.empty() && read[0].ok() && sum == before)
       return ReadManifests{*std::move(read[0]), ""};
     read.push_back(text.ok() ? ParseManifest(*text, path) : text.status());
-    if (text.ok())
-      before = *std::move(text);
+    before = sum;
     // A manifest of another version may hold facts that this trainer does not know.
     if (absl::IsUnimplemented(read.back().status()))
       return read.back().status();
@@ -81,6 +84,11 @@ absl::StatusOr<ReadManifests> ReadManifest(Directory &directory) {
                                           ", and so is its copy: restore ", home, " from a copy"));
 }
 
+absl::StatusOr<ReadManifests> ReadManifest(Directory &directory) {
+  return WithinMemory(absl::StrCat(directory.path(), "/", kManifest),
+                      [&] { return ReadBoth(directory); });
+}
+
 absl::Status CheckUnchanged(Directory &home, const Manifest &manifest) {
   absl::StatusOr<ReadManifests> now = ReadManifest(home);
   if (!now.ok() && !absl::IsNotFound(now.status()))
@@ -119,14 +127,30 @@ absl::Status ManifestWriter::CheckOwn(Directory &directory) const {
   return absl::OkStatus();
 }
 
+/// The reader says what can be read again, so that no limit of its own is forgotten here.
+static absl::Status CheckReadable(const std::string &home, absl::string_view text) {
+  if (int64_t(text.size()) > kMostSmallBytes)
+    return absl::ResourceExhaustedError(
+        absl::StrFormat("cannot commit to %s: its manifest would have %d bytes, and at most %d are "
+                        "read again: keep fewer commits",
+                        home, text.size(), kMostSmallBytes));
+  const absl::Status status = ParseManifest(text, absl::StrCat(home, "/", kManifest)).status();
+  return status.ok() ? status
+                     : absl::FailedPreconditionError(absl::StrCat(
+                           "cannot commit to ", home,
+                           ": its manifest could not be read again: ", status.message()));
+}
+
 absl::Status ManifestWriter::Write(Directory &home, Manifest &manifest) {
   if (written)
     if (absl::Status status = CheckOwn(home); !status.ok())
       return status;
   ++manifest.sequence;
   const std::string text = FormatManifest(manifest);
+  if (absl::Status status = CheckReadable(home.path(), text); !status.ok())
+    return status;
   for (const char *name : {kManifest, kManifestCopy})
-    if (absl::Status status = ReplaceFile(home, name, text); !status.ok())
+    if (absl::Status status = ReplaceFile(home, name, text, kOwnerOnly); !status.ok())
       return status;
   written = Checksum(text.data(), int64_t(text.size()));
   return absl::OkStatus();

@@ -46,7 +46,8 @@ public:
   /// Increases the sequence number, then replaces both files, durably and one after the other.
   /// From the second call on it first compares the files with its last text. It mends one that
   /// is damaged, and refuses to replace that of another process (FailedPrecondition) or of
-  /// another version. DataLoss if neither file is its own.
+  /// another version. DataLoss if neither file is its own. A manifest that could not be read again
+  /// is refused, and the files stay as they are.
   absl::Status Write(Directory &home, Manifest &);
 
 private:

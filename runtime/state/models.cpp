@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/state/models.h"
 
+#include "runtime/io/file_system.h"
 #include "runtime/state/computation.h"
 #include "runtime/state/sealed.h"
 
@@ -264,18 +265,28 @@ absl::Status Matching::Match(Continuation &found) {
 
 } // namespace
 
-absl::Status CheckProgram(const Program &program) {
+absl::Status CheckProgram(const Program &program, int64_t keep) {
   std::vector<std::string> written = {program.model.name};
   for (const Storage &storage : program.storages)
     written.push_back(storage.name);
-  for (const SavedParameter &parameter : ParametersOf(program))
+  std::set<std::string> parameters;
+  for (const SavedParameter &parameter : ParametersOf(program)) {
     written.push_back(parameter.name);
+    if (!parameters.insert(parameter.name).second)
+      return absl::InvalidArgumentError(
+          absl::StrFormat("program descriptor: two parameters `%s`", parameter.name));
+    if (CountElements(parameter.shape) > kMostElements)
+      return absl::InvalidArgumentError(
+          absl::StrFormat("program descriptor: parameter `%s` has %d elements: a state can hold %d",
+                          parameter.name, CountElements(parameter.shape), kMostElements));
+  }
   for (const std::string &name : written)
     if (name.size() > kMostText)
       return absl::InvalidArgumentError(
           absl::StrFormat("program descriptor: the name `%s...` has %d bytes: a state can hold %d",
                           name.substr(0, 40), name.size(), kMostText));
   std::set<std::string> names;
+  int64_t saved = 0; // chunks of a commit
   for (const Storage &storage : program.storages) {
     if (!storage.persistent && !storage.LivesOn(Home::ssd))
       continue;
@@ -289,7 +300,18 @@ absl::Status CheckProgram(const Program &program) {
                           "chunks: expected whole "
                           "blocks of %d bytes",
                           storage.name, storage.entry_count(), storage.bytes, chunks, kStateBlock));
+    if (storage.persistent && storage.bytes / chunks > kMostChunkBytes)
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "program descriptor: storage `%s` has chunks of %d bytes: a state can hold %d",
+          storage.name, storage.bytes / chunks, kMostChunkBytes));
+    saved += storage.persistent ? storage.entry_count() * chunks : 0;
   }
+  // A manifest names each chunk of each commit.
+  if (saved > kMostSmallBytes / kManifestBytesOfChunk / keep)
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "%d commits of %d chunks need a manifest of more than %d bytes, which could not be read "
+        "again: keep fewer commits",
+        keep, saved, kMostSmallBytes));
   return absl::OkStatus();
 }
 

@@ -38,8 +38,9 @@ struct Continuation {
   std::vector<std::string> frozen, thawed, added;
 };
 
-/// InvalidArgument unless a manifest can hold the storages of the program.
-absl::Status CheckProgram(const Program &);
+/// InvalidArgument unless a manifest can hold the storages of the program. ResourceExhausted if it
+/// cannot hold so many commits.
+absl::Status CheckProgram(const Program &, int64_t keep);
 
 /// Unimplemented if the commit has a part that only a later trainer can read.
 absl::Status CheckReadable(const std::string &home, const Manifest &, const SavedCommit &);

@@ -7,12 +7,15 @@
 #include "runtime/state/path.h"
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <unistd.h>
 
 namespace boa {
@@ -154,8 +157,15 @@ absl::Status StatePath::InUse() const {
   absl::StatusOr<std::string> text = ReadSmallFile(*open, kLock);
   std::string holder = "another process";
   absl::string_view rest = text.ok() ? absl::string_view(*text) : absl::string_view();
-  if (absl::ConsumePrefix(&rest, kLockMark))
-    holder = absl::StrCat("process ", rest.substr(0, rest.find_first_of(" \n")));
+  if (absl::ConsumePrefix(&rest, kLockMark)) {
+    const absl::string_view number = rest.substr(0, rest.find_first_of(" \n"));
+    // One that has ended here holds no lock. It may run on another machine of the file system.
+    int process = 0;
+    const bool runs = absl::SimpleAtoi(number, &process) && process > 0 &&
+                      (kill(process, 0) == 0 || errno == EPERM);
+    holder = runs ? absl::StrCat("process ", number)
+                  : absl::StrCat("another process (`fuser ", name, "/", kLock, "` names it)");
+  }
   return absl::UnavailableError(
       absl::StrFormat("%s is in use by %s: wait until it ends, or stop it", name, holder));
 }
@@ -191,7 +201,7 @@ absl::Status StatePath::OpenData(const std::string &state, bool write) {
 /// The file gets its name only when its head is durable.
 absl::Status StatePath::MakeData(const std::string &state, const std::string &home, Undo &undo) {
   undo.AddFile(open, kData);
-  absl::Status status = ReplaceFile(*open, kData, FormatHead({state, identity, home}));
+  absl::Status status = ReplaceFile(*open, kData, FormatHead({state, identity, home}), kOwnerOnly);
   return status.ok() ? OpenData(state, /*write=*/true) : Unwritable(status);
 }
 

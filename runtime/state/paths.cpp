@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 
 #include <algorithm>
 #include <map>
@@ -309,6 +310,29 @@ absl::Status StatePaths::OpenData(const std::string &state,
   return absl::OkStatus();
 }
 
+/// Says which files of a path others may open: those that an older version made, or that a user
+/// shares. Who may read a file may also lock it, and so keep commits alive or a trainer out.
+static absl::Status NoteOfPermissions(const StatePath &path, std::vector<std::string> &notes) {
+  std::vector<std::string> names;
+  for (const char *name : {"lock", "data", kManifest, kManifestCopy}) {
+    absl::StatusOr<std::unique_ptr<OpenFile>> file = path.folder()->Open(name, {});
+    if (absl::IsNotFound(file.status())) // but for the home, no path has a manifest
+      continue;
+    if (!file.ok())
+      return file.status();
+    absl::StatusOr<int> permissions = (*file)->Permissions();
+    if (!permissions.ok())
+      return permissions.status();
+    if ((*permissions & 077) != 0)
+      names.push_back(name);
+  }
+  if (!names.empty())
+    notes.push_back(absl::StrFormat("%s: other users may open %s, and can then hold its commits or "
+                                    "keep a training out; `chmod go=` forbids it",
+                                    path.directory(), absl::StrJoin(names, ", ")));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<int64_t>>
 StatePaths::MakeData(const Manifest &manifest, const std::vector<int64_t> &bytes, Undo &undo,
                      const std::function<bool()> &interrupted, std::vector<std::string> &notes) {
@@ -331,6 +355,8 @@ StatePaths::MakeData(const Manifest &manifest, const std::vector<int64_t> &bytes
       if (absl::Status status = path.data().Reserve(size); !status.ok())
         return status;
     }
+    if (absl::Status status = NoteOfPermissions(path, notes); !status.ok())
+      return status;
     if (std::string degraded = path.data().Degraded(); !degraded.empty())
       notes.push_back(absl::StrCat(path.directory(), ": ", degraded));
   }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/state/sealed.h"
 
+#include "runtime/formats/json.h"
 #include "runtime/state/checksum.h"
 
 #include "absl/strings/escaping.h"
@@ -46,10 +47,12 @@ absl::StatusOr<Json> Unseal(absl::string_view text, const std::string &path, con
   if (text.substr(line.size()) != sum)
     return MayBeOurs(text, format) ? Damaged(path, "truncated, or its checksum does not match")
                                    : foreign;
-  Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || json.value("format", Json()) != Json(format))
+  absl::StatusOr<Json> json = ParseJson(line);
+  if (!json.ok())
+    return Damaged(path, json.status().message());
+  if (!json->is_object() || json->value("format", Json()) != Json(format))
     return foreign;
-  const Json version = json.value("version", Json());
+  const Json version = json->value("version", Json());
   for (int32_t known = oldest; known <= newest; ++known)
     if (version == Json(known))
       return json;

@@ -96,7 +96,9 @@ public:
     good = good && object.size() <= kMostFacts;
     for (const auto &[key, value] : object.items()) {
       std::string fact;
-      good = good && Unescape(key, kMostText, fact) && read(value, facts[fact]);
+      good = good && Unescape(key, kMostText, fact);
+      // Two keys may be one name, in other escapes.
+      good = good && facts.count(fact) == 0 && read(value, facts[fact]);
     }
   }
 

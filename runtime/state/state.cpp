@@ -112,10 +112,10 @@ StateStore::Impl::Make(FileSystem &disk, const Program &program,
   absl::StatusOr<StatePaths> paths = StatePaths::Make(disk, directories);
   if (!paths.ok())
     return paths.status();
-  if (absl::Status status = CheckProgram(program); !status.ok())
+  keep = std::clamp<int64_t>(keep, 1, kMostFileBytes);
+  if (absl::Status status = CheckProgram(program, keep); !status.ok())
     return status;
-  return std::make_unique<Impl>(disk, *std::move(paths), program,
-                                std::clamp<int64_t>(keep, 1, kMostFileBytes));
+  return std::make_unique<Impl>(disk, *std::move(paths), program, keep);
 }
 
 /// The common part of Create and Open, once the manifest is read and the process is at one of

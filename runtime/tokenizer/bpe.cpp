@@ -17,11 +17,11 @@ namespace {
 constexpr size_t kShort = 32;
 constexpr int32_t kNoRank = std::numeric_limits<int32_t>::max();
 
-/// A pair that may be merged, unless one of its symbols has changed meanwhile.
+/// A pair that may be merged, unless one of its symbols has changed meanwhile. A pair of the same
+/// rank that stands there instead is merged as well: it has a candidate of its own, of equal place.
 struct Candidate {
   int32_t rank;
   uint32_t at;
-  int32_t left, right, id;
 };
 /// For std heaps, whose largest element comes first.
 bool Later(const Candidate &a, const Candidate &b) {
@@ -81,10 +81,11 @@ void Merger::ApplyLong(std::vector<int32_t> &symbols) const {
     previous[i] = i - 1; // of the first: not used
   }
   std::vector<Candidate> heap;
+  heap.reserve(count);
   const auto offer = [&](uint32_t at) {
     const Result *found = Find(symbols[at], symbols[next[at]]);
     if (found)
-      heap.push_back({found->rank, at, symbols[at], symbols[next[at]], found->id});
+      heap.push_back({found->rank, at});
     return found != nullptr;
   };
   for (uint32_t i = 0; i + 1 < count; ++i)
@@ -95,9 +96,12 @@ void Merger::ApplyLong(std::vector<int32_t> &symbols) const {
     const Candidate best = heap.back();
     heap.pop_back();
     const uint32_t right = next[best.at];
-    if (symbols[best.at] != best.left || right >= count || symbols[right] != best.right)
+    if (symbols[best.at] == kGone || right >= count)
       continue;
-    symbols[best.at] = best.id;
+    const Result *found = Find(symbols[best.at], symbols[right]);
+    if (!found || found->rank != best.rank)
+      continue;
+    symbols[best.at] = found->id;
     symbols[right] = kGone;
     next[best.at] = next[right];
     if (next[right] < count)

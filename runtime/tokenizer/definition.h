@@ -30,6 +30,18 @@ constexpr int64_t kMostTokenBytes = 2048;
 /// Where merges are those of any two tokens that together are a third, each place is tried.
 constexpr int64_t kMostMergedBytes = 512;
 
+/// What the steps may make of a text: bytes for each byte, and bytes more. Of published tokenizers
+/// none makes more than nine of one (a space twice becomes U+2581), or puts more than nine before a
+/// text. Normal forms do not count.
+constexpr double kMostGrowth = 16, kMostPrepended = 64;
+constexpr size_t kMostAround = 64; // tokens that stand before and behind a text
+/// Of added tokens together, as they are in a file and as they are looked for. The largest
+/// published vocabulary has 77 KB of them.
+constexpr size_t kMostAddedBytes = 4 << 20;
+
+/// Whether a few large ids would take the memory of all below them.
+inline bool IsSparse(size_t ids, size_t tokens) { return ids > 65536 && ids / 4 > tokens; }
+
 /// U+2581 stands for a space.
 constexpr absl::string_view kSpaceMark = "\xe2\x96\x81";
 

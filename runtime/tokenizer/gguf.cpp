@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/escaping.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace boa {
@@ -34,6 +35,11 @@ absl::StatusOr<Tokens> ReadTokens(const GgufFile &file) {
   const size_t count = texts->texts.size();
   if (static_cast<int64_t>(count) > kMostTokens)
     return RefuseFile(file.path(), count, " tokens, where at most ", kMostTokens, " are allowed");
+  const auto filled =
+      static_cast<size_t>(std::count_if(texts->texts.begin(), texts->texts.end(),
+                                        [](const std::string &text) { return !text.empty(); }));
+  if (IsSparse(count, filled))
+    return RefuseFile(file.path(), "ids up to ", count - 1, " for ", filled, " tokens");
   Tokens out;
   out.texts = texts->texts;
   out.types.assign(count, TokenType::normal);

@@ -47,8 +47,7 @@ absl::Status ReadVocabulary(const Json &model, Definition &definition) {
                     " have one id, ", id);
     definition.tokens[id] = token;
   }
-  // A few large ids would take the memory of all below them.
-  if (definition.tokens.size() > 65536 && definition.tokens.size() / 4 > vocabulary->size())
+  if (IsSparse(definition.tokens.size(), vocabulary->size()))
     return Refuse("ids up to ", definition.tokens.size() - 1, " for ", vocabulary->size(),
                   " tokens");
   return absl::OkStatus();

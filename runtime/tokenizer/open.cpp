@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/io/file_system.h"
+#include "runtime/support/memory_errors.h"
 #include "runtime/tokenizer/readers.h"
 #include "runtime/tokenizer/tokenizer.h"
 
@@ -61,10 +62,13 @@ absl::StatusOr<Definition> ReadDefinition(const std::string &path, const std::st
 
 absl::StatusOr<std::shared_ptr<const Tokenizer>> Tokenizer::Open(const std::string &path,
                                                                  const std::string &family) {
-  absl::StatusOr<Definition> definition = ReadDefinition(path, family);
-  if (!definition.ok())
-    return definition.status();
-  return Create(*std::move(definition), path);
+  using Opened = absl::StatusOr<std::shared_ptr<const Tokenizer>>;
+  return WithinMemory(path, [&]() -> Opened {
+    absl::StatusOr<Definition> definition = ReadDefinition(path, family);
+    if (!definition.ok())
+      return definition.status();
+    return Create(*std::move(definition), path);
+  });
 }
 
 } // namespace boa

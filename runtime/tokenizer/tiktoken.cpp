@@ -84,6 +84,9 @@ absl::StatusOr<Definition> ReadTiktoken(absl::string_view text, const std::strin
       return RefuseFile(source, "line ", line_number, " has the rank of another token, ", rank);
     definition.tokens[rank] = std::move(bytes);
   }
+  if (IsSparse(definition.tokens.size(), line_number))
+    return RefuseFile(source, "ids up to ", definition.tokens.size() - 1, " for ", line_number,
+                      " tokens");
   const Published *published = family.empty() ? FindPublished(line_number) : nullptr;
   const std::string name = published ? published->family : family;
   std::vector<Matcher> matchers;

@@ -66,6 +66,9 @@ absl::Status Tokenizer::CheckIds(const std::string &source) const {
     if (!is_token(merge.left) || !is_token(merge.right) || !is_token(merge.result))
       return RefuseSource(source, "a merge of tokens ", merge.left, " and ", merge.right, " to ",
                           merge.result, ", which are not all in the vocabulary of ", count);
+  if (definition.before.size() + definition.after.size() > kMostAround)
+    return RefuseSource(source, "puts ", definition.before.size() + definition.after.size(),
+                        " tokens around a text, where at most ", kMostAround, " are allowed");
   const auto is_any = [&](int32_t id) { return id >= 0 && id < size(); };
   for (const auto *list : {&definition.before, &definition.after})
     for (int32_t id : *list)
@@ -77,6 +80,41 @@ absl::Status Tokenizer::CheckIds(const std::string &source) const {
     if (id != -1 && !is_any(id))
       return RefuseSource(source, "its ", name, " token is ", id, ", but it has ", size(),
                           " tokens");
+  return absl::OkStatus();
+}
+
+/// Steps of a file of some kilobytes could double a text again and again.
+absl::Status Tokenizer::CheckGrowth(const std::string &source) const {
+  double growth = 1, prepended = definition.prefix_mark ? double(kSpaceMark.size()) : 0;
+  const auto grow = [&](double factor, double more) {
+    growth *= factor;
+    prepended = prepended * factor + more;
+  };
+  for (const NormalizerStep &step : definition.normalizers) {
+    const auto size = double(step.content.size());
+    if (step.kind == NormalizerStep::Kind::replace)
+      grow(std::max(size / double(std::max<size_t>(step.pattern.size(), 1)), 1.0), 0);
+    else if (step.kind == NormalizerStep::Kind::prepend)
+      grow(1, size);
+  }
+  // What stands before each piece stands before each byte, if the pieces are so small. The first
+  // step has one piece.
+  bool is_first = true;
+  for (const SplitStep &step : definition.splits) {
+    const bool is_metaspace = step.kind == SplitStep::Kind::metaspace;
+    const double mark = is_metaspace ? double(step.replacement.size()) : 1;
+    const bool before =
+        is_metaspace ? step.prepend != SplitStep::Prepend::never : step.prefix_space;
+    const bool before_each = before && !is_first && step.prepend != SplitStep::Prepend::first;
+    grow((is_metaspace ? std::max(mark, 1.0) : 1) + (before_each ? mark : 0), before ? mark : 0);
+    is_first = false;
+  }
+  if (growth > kMostGrowth)
+    return RefuseSource(source, "its steps make up to ", growth, " bytes of one, where at most ",
+                        kMostGrowth, " are allowed");
+  if (prepended > kMostPrepended)
+    return RefuseSource(source, "its steps put up to ", prepended,
+                        " bytes before a text, where at most ", kMostPrepended, " are allowed");
   return absl::OkStatus();
 }
 
@@ -95,6 +133,14 @@ absl::Status Tokenizer::Prepare(const std::string &source) {
   if (count > kMostTokens)
     return RefuseSource(source, "an id of ", count - 1, ", where a vocabulary has at most ",
                         kMostTokens, " tokens");
+  const auto filled =
+      static_cast<size_t>(std::count_if(definition.tokens.begin(), definition.tokens.end(),
+                                        [](const std::string &token) { return !token.empty(); }));
+  if (IsSparse(size_t(count), filled + definition.added.size()))
+    return RefuseSource(source, "ids up to ", count - 1, " for ", filled + definition.added.size(),
+                        " tokens");
+  if (absl::Status status = CheckGrowth(source); !status.ok())
+    return status;
   texts.resize(count);
   special.resize(count);
   is_added.resize(count);
@@ -122,28 +168,31 @@ absl::Status Tokenizer::Prepare(const std::string &source) {
   if (absl::Status status = CheckIds(source); !status.ok())
     return status;
   merger = Merger(definition.merges);
-  PrepareAdded();
+  if (absl::Status status = PrepareAdded(source); !status.ok())
+    return status;
   PrepareTexts();
   PrepareWordStarts();
   return absl::OkStatus();
 }
 
-void Tokenizer::PrepareAdded() {
+absl::Status Tokenizer::PrepareAdded(const std::string &source) {
+  size_t bytes_of_added = 0;
   // Finders keep pointers to these.
   normalized_contents.reserve(definition.added.size());
   for (const AddedToken &token : definition.added) {
     special[token.id] = token.special;
     is_added[token.id] = true;
-    if (!token.normalized) {
-      added.Add(token, token.content);
-      continue;
-    }
     std::string content = token.content;
     for (const NormalizerStep &step : definition.normalizers)
-      content = ApplyNormalizer(step, content);
+      if (token.normalized)
+        content = ApplyNormalizer(step, content);
+    bytes_of_added += content.size();
+    if (bytes_of_added > kMostAddedBytes)
+      return RefuseSource(source, "its added tokens have more than ", kMostAddedBytes, " bytes");
     if (!content.empty())
-      normalized_added.Add(token, content);
+      (token.normalized ? normalized_added : added).Add(token, content);
   }
+  return absl::OkStatus();
 }
 
 std::vector<int32_t> Tokenizer::FindAdded(absl::string_view text) const {

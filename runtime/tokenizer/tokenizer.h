@@ -71,7 +71,8 @@ private:
   Tokenizer() = default;
   absl::Status Prepare(const std::string &source);
   absl::Status CheckIds(const std::string &source) const;
-  void PrepareAdded();
+  absl::Status CheckGrowth(const std::string &source) const;
+  absl::Status PrepareAdded(const std::string &source);
   void PrepareTexts();
   void PrepareWordStarts();
   bool MayCut() const;

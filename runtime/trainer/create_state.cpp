@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/create_state.h"
 
+#include "runtime/state/undo.h"
 #include "runtime/trainer/opening.h"
 #include "runtime/trainer/request.h"
 #include "runtime/trainer/run_report.h"
@@ -13,7 +14,9 @@
 #include "absl/strings/str_cat.h"
 
 #include <chrono>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 namespace boa {
 
@@ -31,6 +34,48 @@ static Program WithoutSteps(Program program) {
   return program;
 }
 
+namespace {
+
+/// Which files and directories of a state are not there yet.
+class Absent {
+public:
+  Absent(FileSystem &disk, const std::vector<std::string> &directories) : disk(disk) {
+    for (const std::string &directory : directories) {
+      // With all parents that lack.
+      for (size_t end = directory.find('/', 1);; end = directory.find('/', end + 1)) {
+        if (Is(directory.substr(0, end)))
+          lacking.push_back(directory.substr(0, end));
+        if (end == std::string::npos)
+          break;
+      }
+      for (const char *name : {"lock", "manifest.json", "manifest.copy.json", "data"})
+        if (Is(absl::StrCat(directory, "/", name)))
+          files.push_back({directory, name});
+    }
+  }
+  /// Has them removed, now that the state is made.
+  void AddTo(Undo &undo) const {
+    for (const std::string &directory : lacking)
+      undo.AddDirectory(directory);
+    for (const auto &[directory, name] : files)
+      if (absl::StatusOr<std::shared_ptr<Directory>> folder = disk.OpenDirectory(directory);
+          folder.ok())
+        undo.AddFile(*folder, name);
+  }
+
+private:
+  bool Is(const std::string &path) const {
+    absl::StatusOr<PathKind> kind = disk.Kind(path);
+    return kind.ok() && *kind == PathKind::nothing;
+  }
+
+  FileSystem &disk;
+  std::vector<std::string> lacking;                       // directories
+  std::vector<std::pair<std::string, std::string>> files; // directory, name
+};
+
+} // namespace
+
 absl::Status CreateState(const Program &compiled, const Kernels &kernels,
                          const TrainerOptions &options, const InterruptGuard &interrupt) {
   TrainRequest request(compiled, options);
@@ -39,10 +84,14 @@ absl::Status CreateState(const Program &compiled, const Kernels &kernels,
   absl::StatusOr<std::unique_ptr<GivenWeights>> given = OpenGiven(request);
   if (!given.ok())
     return given.status();
+  const Absent absent(request.disk(), request.directories());
   absl::StatusOr<std::unique_ptr<StateStore>> state =
       OpenState(request, /*base=*/nullptr, interrupt);
   if (!state.ok())
     return state.status();
+  // While the state is locked, so that no other process has it by then.
+  Undo undo(request.disk());
+  absent.AddTo(undo);
   const Program program = WithoutSteps(request.program());
   absl::StatusOr<std::unique_ptr<Engine>> engine =
       Engine::Create(program, kernels, state->get(), {});
@@ -62,7 +111,10 @@ absl::Status CreateState(const Program &compiled, const Kernels &kernels,
   record.time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   record.plan = request.program().ScheduleInWords();
   record.environment = (*engine)->Environment();
-  return (*engine)->Commit(std::move(record));
+  absl::Status status = (*engine)->Commit(std::move(record));
+  if (status.ok())
+    undo.Keep();
+  return status;
 }
 
 } // namespace boa

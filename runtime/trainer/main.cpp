@@ -17,6 +17,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <new>
+#include <stdexcept>
 
 namespace boa {
 namespace {
@@ -31,12 +33,16 @@ std::string HelpText(const char *executable, const Program &program, const FlagT
                              FlagHelp("--version", "the version of boa that made this trainer"));
 }
 
-/// Prints an error.
+/// Prints an error. A name in it comes from a file and may be as long as that.
 void PrintError(const char *prefix, const absl::Status &status) {
+  constexpr size_t kLongest = 8192;
   // The reader of the output may be gone. That must not change the exit status.
   std::signal(SIGPIPE, SIG_IGN);
   std::fflush(stdout);
-  std::fprintf(stderr, "%s%s\n", prefix, Printable(std::string(status.message())).c_str());
+  std::string message(status.message().substr(0, kLongest));
+  if (status.message().size() > kLongest)
+    absl::StrAppend(&message, "... (", status.message().size() - kLongest, " bytes more)");
+  std::fprintf(stderr, "%s%s\n", prefix, Printable(message).c_str());
 }
 
 } // namespace
@@ -141,6 +147,17 @@ int ExitStatus(const absl::Status &status) {
 int UsageStatus(const absl::Status &status) {
   PrintError("error: ", status);
   return 2;
+}
+
+int RunWithinMemory(const std::function<int()> &run) {
+  try {
+    return run();
+  } catch (const std::bad_alloc &) {
+  } catch (const std::length_error &) { // of a container: more than any machine has
+  }
+  return ExitStatus(absl::ResourceExhaustedError(
+      "there is not enough memory: end other programs, or raise the limit of this process "
+      "(`ulimit -v`, its cgroup)"));
 }
 
 int TrainerMain(int argc, char **argv, std::string_view json, const Kernels &kernels,

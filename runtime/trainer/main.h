@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 
+#include <functional>
 #include <string_view>
 
 namespace boa {
@@ -36,6 +37,8 @@ absl::Status FlushOutput();
 int ExitStatus(const absl::Status &);
 /// The same for a wrong command line: 2.
 int UsageStatus(const absl::Status &);
+/// What `run` returns. An allocation that fails in it is an error like any other.
+int RunWithinMemory(const std::function<int()> &run);
 
 /// main() of a stand-alone trainer.
 int TrainerMain(int argc, char **argv, std::string_view program, const Kernels &,

@@ -42,6 +42,7 @@ static std::string FolderOfTokens(const TrainRequest &request) {
 absl::StatusOr<Data> OpenData(const TrainRequest &request, const InterruptGuard &interrupt) {
   DataOptions options(request.program());
   options.cache.directory = FolderOfTokens(request);
+  options.cache.is_named = !request.options().tokens.empty();
   Progress progress(request.options().quiet ? nullptr : request.options().out, 0, 0);
   ProgressLine line("makes tokens: ");
   options.cache.say = [&](const std::string &text) { progress.Say(text); };

@@ -7,10 +7,10 @@
 #include "runtime/view/metrics.h"
 
 #include "runtime/engine/engine.h"
+#include "runtime/formats/json.h"
 #include "runtime/io/input_file.h"
 
 #include "absl/strings/str_cat.h"
-#include "nlohmann/json.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -22,7 +22,7 @@ namespace {
 
 /// Whether a line is of a step up to `after`.
 bool IsUntil(absl::string_view line, int64_t after) {
-  const auto record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json record = ParseJson(line).value_or(nlohmann::json());
   return record.is_object() && record.contains("step") && record["step"].is_number_integer() &&
          record["step"].get<int64_t>() <= after;
 }
@@ -76,7 +76,7 @@ absl::Status CheckRun(const std::string &path, const std::string &run) {
   if (absl::Status status = file->Read(0, first.data(), int64_t(first.size())); !status.ok())
     return status;
   const size_t end = first.find('\n');
-  const auto record = nlohmann::json::parse(first.substr(0, end), nullptr, false);
+  const nlohmann::json record = ParseJson(first.substr(0, end)).value_or(nlohmann::json());
   const std::string begin = "{\"step\":";
   const size_t bytes = std::min(first.size(), begin.size());
   const bool names_run = record.is_object() && record.contains("run");

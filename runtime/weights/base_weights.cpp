@@ -6,17 +6,22 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/weights/base_weights.h"
 
+#include "runtime/abi/parts.h"
 #include "runtime/weights/parameter_names.h"
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-#include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
 namespace boa {
 namespace {
+
+/// So many parameters more than the program's are compared by name, so that a few can be named. A
+/// manifest of some kilobytes may have millions.
+constexpr int64_t kMostBeyond = 1 << 16;
 
 /// "DIR@STEP". Where no number follows the last @, it belongs to the directory.
 std::pair<std::string, std::optional<int64_t>> ParseFrom(const std::string &from) {
@@ -30,6 +35,16 @@ std::pair<std::string, std::optional<int64_t>> ParseFrom(const std::string &from
 /// Names as the program would give them.
 absl::StatusOr<ShapesByName> ShapesOf(const CommitReader &commit, const Program &program) {
   ShapesByName shapes;
+  std::map<absl::string_view, const SavedTable *> tables;
+  for (const SavedTable &table : commit.saved().tables)
+    tables.emplace(table.storage.name, &table);
+  std::map<absl::string_view, const Group *> groups;
+  const bool narrow = HasHalves(commit.saved());
+  int64_t wanted = 0, found = 0;
+  for (const Group &group : program.groups) {
+    groups.emplace(group.name, &group);
+    wanted += CountWholes(group) * int64_t(group.parameters.size());
+  }
   for (const SavedParameter &saved : commit.parameters()) {
     const size_t dot = saved.name.rfind('.');
     const std::string stored = GroupOf(saved);
@@ -37,22 +52,28 @@ absl::StatusOr<ShapesByName> ShapesOf(const CommitReader &commit, const Program 
     group.name = UserName(saved.name).substr(0, UserName(saved.name).find('.'));
     Parameter parameter;
     parameter.name = saved.name.substr(dot + 1);
-    const SavedTable *table = FindTable(commit.saved(), absl::StrCat("weights.", stored));
-    if (dot == std::string::npos || !table)
+    const auto named = tables.find(absl::StrCat("weights.", stored));
+    if (dot == std::string::npos || named == tables.end())
       return absl::FailedPreconditionError(
           absl::StrCat("its commit has no weights of ", saved.name));
-    const int64_t most =
-        table->storage.chunks * (table->storage.chunk_bytes / (HasHalves(commit.saved()) ? 2 : 4));
+    const SavedTable *table = named->second;
+    const int64_t most = table->storage.chunks * (table->storage.chunk_bytes / (narrow ? 2 : 4));
     if (saved.offset > most || CountElements(saved.shape) > most - saved.offset)
       return absl::DataLossError(absl::StrCat(saved.name, " is beyond the chunks of its weights"));
-    auto same = std::find_if(program.groups.begin(), program.groups.end(),
-                             [&](const Group &other) { return other.name == group.name; });
-    group.layer = saved.split >= 0               ? false
-                  : same != program.groups.end() ? same->layer
-                                                 : table->storage.entries > 1;
+    const auto same = groups.find(group.name);
+    group.layer = saved.split >= 0       ? false
+                  : same != groups.end() ? same->second->layer
+                                         : table->storage.entries > 1;
     const int64_t wholes = saved.split < 0 ? table->storage.entries : 1;
+    found += wholes;
+    if (found > wanted + kMostBeyond)
+      return absl::FailedPreconditionError(absl::StrCat("it has more than ", wanted + kMostBeyond,
+                                                        " parameters, and `", program.model.name,
+                                                        "` has ", wanted));
+    const std::vector<int64_t> shape =
+        Parts(saved.shape, saved.split, table->storage.entries).WholeShape();
     for (int64_t entry = 0; entry < wholes; ++entry)
-      shapes[ParameterName(group, entry, parameter)] = PartsOf(commit.saved(), saved).WholeShape();
+      shapes[ParameterName(group, entry, parameter)] = shape;
   }
   return shapes;
 }

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/weights/config_reader.h"
 
+#include "runtime/formats/json.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <cmath>
@@ -76,11 +78,15 @@ static const std::set<std::string> &CommonKeys() {
 absl::StatusOr<ConfigReader> ConfigReader::Parse(const std::string &path, const std::string &text) {
   ConfigReader reader;
   reader.path = path;
+  absl::StatusOr<nlohmann::json> read = nlohmann::json();
   if (text.size() <= kMostBytes)
-    reader.values = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!reader.values.is_object())
+    read = ParseJson(text);
+  if (!read.ok())
+    return absl::InvalidArgumentError(absl::StrCat("`", path, "`: ", read.status().message()));
+  if (!read->is_object())
     return absl::InvalidArgumentError(
         absl::StrCat("`", path, "`: expected a JSON object of at most ", kMostBytes, " bytes"));
+  reader.values = *std::move(read);
   return reader;
 }
 
@@ -202,15 +208,16 @@ void ConfigReader::Finish(std::initializer_list<const char *> harmless) {
 
 absl::StatusOr<std::string> WithDtype(const std::string &path, const std::string &text,
                                       const char *dtype) {
-  auto config = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!config.is_object())
-    return absl::InvalidArgumentError(absl::StrCat("`", path, "`: expected a JSON object"));
-  const bool newer = config.contains("dtype");
-  if (config.contains("torch_dtype") || !newer)
-    config["torch_dtype"] = dtype;
+  absl::StatusOr<nlohmann::json> config = ParseJson(text);
+  if (!config.ok() || !config->is_object())
+    return absl::InvalidArgumentError(absl::StrCat(
+        "`", path, "`: ", config.ok() ? "expected a JSON object" : config.status().message()));
+  const bool newer = config->contains("dtype");
+  if (config->contains("torch_dtype") || !newer)
+    (*config)["torch_dtype"] = dtype;
   if (newer)
-    config["dtype"] = dtype;
-  return config.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    (*config)["dtype"] = dtype;
+  return config->dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 } // namespace boa

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/weights/folder_files.h"
 
+#include "runtime/formats/json.h"
 #include "runtime/io/file_system.h"
 #include "runtime/io/input_file.h"
 #include "runtime/io/new_file.h"
@@ -90,7 +91,7 @@ absl::StatusOr<int64_t> FindMaskToken(const std::string &folder) {
   if (CheckFolderFile(folder, "tokenizer.json").ok())
     if (absl::StatusOr<std::string> text = ReadInput(absl::StrCat(folder, "/tokenizer.json"));
         text.ok()) {
-      const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+      const nlohmann::json json = ParseJson(*text).value_or(nlohmann::json());
       if (json.is_object() && json.contains("added_tokens") && json["added_tokens"].is_array())
         for (const auto &token : json["added_tokens"])
           if (token.is_object() && token.contains("content") && token["content"] == kMask &&

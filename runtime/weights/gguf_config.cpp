@@ -25,6 +25,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// As in config.json.
+constexpr int64_t kWidestHead = 65536;
+
 /// A number that was stored as f32, with as few digits as tell it from others.
 double Shortest(double value) {
   char digits[40];
@@ -164,9 +167,9 @@ private:
     const GgufTensor *divisors = Find("rope_freqs.weight");
     if (!divisors)
       return;
-    std::vector<float> found(size_t(std::max<int64_t>(head / 2, 0)));
-    if (divisors->elements() != head / 2 || kind != "none")
+    if (divisors->elements() != head / 2 || head > kWidestHead || kind != "none")
       return Refuse("rope_freqs.weight", absl::StrCat("expected ", head / 2, " numbers"));
+    std::vector<float> found(static_cast<size_t>(head / 2));
     if (absl::Status status = file.Read(*divisors, 0, head / 2, found.data()); !status.ok()) {
       fault = status;
       return;

@@ -7,10 +7,11 @@
 #include "runtime/weights/safetensors.h"
 
 #include "runtime/formats/halves.h"
+#include "runtime/formats/json.h"
+#include "runtime/support/memory_errors.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "nlohmann/json.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -174,6 +175,10 @@ std::string SafetensorsReader::Metadata(const std::string &key) const {
 }
 
 absl::StatusOr<SafetensorsReader> SafetensorsReader::Open(const std::string &path) {
+  return WithinMemory(path, [&] { return ReadHeader(path); });
+}
+
+absl::StatusOr<SafetensorsReader> SafetensorsReader::ReadHeader(const std::string &path) {
   SafetensorsReader reader;
   absl::StatusOr<InputFile> file = InputFile::Open(path);
   if (!file.ok())
@@ -194,12 +199,14 @@ absl::StatusOr<SafetensorsReader> SafetensorsReader::Open(const std::string &pat
   std::string text(length, '\0');
   if (absl::Status status = reader.file.Read(8, text.data(), length); !status.ok())
     return status;
-  const Json header = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!header.is_object())
+  const absl::StatusOr<Json> header = ParseJson(text);
+  if (!header.ok())
+    return Malformed(path, absl::StrCat("its header: ", header.status().message()));
+  if (!header->is_object())
     return Malformed(path, "the header is not a JSON object");
 
   reader.data = 8 + length;
-  for (const auto &[name, entry] : header.items()) {
+  for (const auto &[name, entry] : header->items()) {
     if (name == "__metadata__") {
       for (const auto &[key, value] : entry.items())
         if (value.is_string())

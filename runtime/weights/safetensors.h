@@ -83,6 +83,8 @@ public:
   absl::Status Read(const Tensor &, int64_t first, int64_t count, float *values) const;
 
 private:
+  static absl::StatusOr<SafetensorsReader> ReadHeader(const std::string &path);
+
   InputFile file;
   int64_t data = 0;             // where the tensors begin in the file
   std::vector<Tensor> contents; // by offset

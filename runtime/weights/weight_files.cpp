@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/weights/weight_files.h"
 
+#include "runtime/formats/json.h"
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -162,7 +164,10 @@ absl::Status WeightFiles::OpenShards() {
   absl::StatusOr<std::string> text = ReadInput(path);
   if (!text.ok())
     return text.status();
-  const Json index = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const absl::StatusOr<Json> read = ParseJson(*text);
+  if (!read.ok())
+    return refuse(read.status().message());
+  const Json &index = *read;
   if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
     return refuse("expected a JSON object whose `weight_map` has the file of each tensor");
   std::map<std::string, std::set<std::string>> shards; // tensors by file

@@ -11,6 +11,7 @@
 #include "runtime/abi/program.h"
 #include "runtime/io/file_system.h"
 #include "runtime/io/new_file.h"
+#include "runtime/io/new_outputs.h"
 #include "runtime/state/computation.h"
 #include "runtime/support/printable.h"
 #include "runtime/support/units.h"
@@ -83,7 +84,7 @@ void report(const ImportOptions &options, const ModelConfig &config, int64_t con
                                          : " --state " + options.state + " --resume")
                << "\n";
   for (const std::string &note : config.notes)
-    llvm::errs() << "note: " << note << "\n";
+    llvm::errs() << "note: " << Printable(note) << "\n";
   if (!unused.empty())
     llvm::errs() << "note: " << config.architecture << " does not use, and the spec has not: "
                  << Printable(absl::StrJoin(unused, ", ")) << "\n";
@@ -145,12 +146,15 @@ absl::Status importFolder(const ImportOptions &options) {
   absl::Status status = CheckOutputs({{"-o", options.spec}}, {});
   if (status.ok())
     status = CheckNewFile({"-o", options.spec}, /*directory=*/true);
+  const std::string beside = FolderBeside(options.spec);
+  NewOutputs outputs;
+  outputs.Add(options.spec);
+  outputs.Add(beside);
   if (status.ok())
     status = WriteSmallFile(options.spec, text);
   if (!status.ok())
     return status;
 
-  const std::string beside = FolderBeside(options.spec);
   if (status = CopySmallFiles(options.folder, beside); !status.ok())
     return status;
   absl::StatusOr<std::string> json = ModelConfigText(options.folder);
@@ -179,6 +183,7 @@ absl::Status importFolder(const ImportOptions &options) {
     if (!status.ok())
       return status;
   }
+  outputs.Keep();
   report(options, *config, context, *program, unused);
   return absl::OkStatus();
 }
@@ -223,12 +228,18 @@ absl::Status exportFolder(const ExportOptions &options) {
   if (absl::Status status = CheckExportFolder(*program, options.folder, options.weights);
       !status.ok())
     return status;
+  NewOutputs outputs;
+  outputs.Add(options.folder);
   std::string state = options.state;
   if (state.empty())
     state = program->machine.ssd.empty() ? "state" : program->machine.ssd[0].path;
-  if (options.weights.adapters)
-    return exportAdapters(*program, *config, {state, options.folder, options.base},
-                          options.weights.bf16);
+  if (options.weights.adapters) {
+    absl::Status status = exportAdapters(*program, *config, {state, options.folder, options.base},
+                                         options.weights.bf16);
+    if (status.ok())
+      outputs.Keep();
+    return status;
+  }
   FolderExport weights = options.weights;
   std::error_code error;
   if (const std::string rest = absl::StrCat(like, "/", kRestFile);
@@ -242,11 +253,12 @@ absl::Status exportFolder(const ExportOptions &options) {
   // It makes the folder complete.
   if (status.ok())
     status = WriteSmallFile(absl::StrCat(options.folder, "/config.json"), *json);
-  if (status.ok())
-    llvm::outs() << "wrote " << options.folder << ": " << config->architecture << ", "
-                 << FormatBytes(*bytes) << " of " << (options.weights.bf16 ? "bf16" : "f32")
-                 << "\n";
-  return status;
+  if (!status.ok())
+    return status;
+  outputs.Keep();
+  llvm::outs() << "wrote " << options.folder << ": " << config->architecture << ", "
+               << FormatBytes(*bytes) << " of " << (options.weights.bf16 ? "bf16" : "f32") << "\n";
+  return absl::OkStatus();
 }
 
 } // namespace boa

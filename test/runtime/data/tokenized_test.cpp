@@ -18,6 +18,7 @@
 #include <set>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace boa {
 namespace {
@@ -365,6 +366,34 @@ TEST_F(TokenizedTest, WhatDoesNotFitTogetherIsRefused) {
   EXPECT_THAT(Error(), HasSubstr("it has no chat template, which are chatml"));
   options.data = Call("chat", "none*.jsonl");
   EXPECT_THAT(Error(), HasSubstr("no file matches"));
+}
+
+// Beside a state, anybody may have made the folder, and tokens decide what is learnt.
+TEST_F(TokenizedTest, AFolderOfOthersIsNotTaken) {
+  namespace fs = std::filesystem;
+  scratch.Write("a.txt", std::string(2000, 'a'));
+  options.data = Call("text", "a.txt");
+  options.cache.is_named = false;
+  Open();
+  const std::string folder = options.cache.directory, wide = scratch.path("wide");
+  fs::permissions(folder, fs::perms::others_write, fs::perm_options::add);
+  EXPECT_EQ(Error(), "`" + folder +
+                         "`, where tokens of texts are kept, may be changed by all users, who then "
+                         "decide what is learnt; --tokens names another folder");
+  fs::rename(folder, wide);
+  fs::create_directory_symlink(wide, folder);
+  EXPECT_THAT(Error(), HasSubstr("may be changed by all users"));
+  fs::permissions(wide, fs::perms::others_write, fs::perm_options::remove);
+  Open(); // a link of one's own
+  fs::remove(folder);
+  fs::rename(wide, folder);
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown(folder.c_str(), 12345, gid_t(-1)), 0);
+    EXPECT_THAT(Error(), HasSubstr("belongs to another user"));
+  }
+  options.cache.is_named = true; // as --tokens does
+  fs::permissions(folder, fs::perms::others_write, fs::perm_options::add);
+  Open();
 }
 
 } // namespace

@@ -136,6 +136,7 @@ private:
       absl::Status status = owner.Call("Size", path());
       return status.ok() ? real->Size() : status;
     }
+    absl::StatusOr<int> Permissions() const override { return real->Permissions(); }
     absl::Status Read(int64_t offset, void *data, int64_t bytes) const override {
       absl::Status status = owner.Call("Read", path());
       return status.ok() ? real->Read(offset, data, bytes) : status;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/state/sealed.h"
 #include "runtime/state/manifest.h"
+#include "runtime/state/manifest_files.h"
 #include "test/runtime/state/state_fixture.h"
 
 #include "absl/strings/str_format.h"
@@ -238,6 +239,15 @@ TEST_F(ManifestTest, EntriesOutOfRangeAreRefused) {
            {"\"environment\":{", "\"environment\":{\"driver\":1", "an entry is missing"},
            {"\"hash\":\"\"", "\"hash\":\"half\"", "an entry is missing"},
            {"\"tokenizer\":\"\"", "\"tokenizer\":null", "an entry is missing"},
+           {"\"bytes\":4096", absl::StrCat("\"bytes\":", kMostChunkBytes + kPage),
+            "an entry is missing"},
+           {"\"extra\":{", R"("extra":{"\\x76ersion":"1",)", "an entry is missing"},
+           {"\"shape\":[64,128]", "\"shape\":[4294967296,4294967296]", "an entry is missing"},
+           {"\"parameters\":[", R"("parameters":[{"name":"block.qkv","offset":0,"shape":[1]},)",
+            "an entry is missing"},
+           {"\"sequence\"", "\"model\":\"\",\"sequence\"",
+            "the key `model` stands twice in one object"},
+           {"\"former\":[", "\"former\":[" + std::string(100, '['), "nested deeper than 64"},
            {first, "01" + first.substr(2), "an entry is missing"},
            {first, "000000000000", "an entry is missing"},
            {first, "00" + std::string(7, '0') + "fff", "is truncated"},
@@ -327,6 +337,38 @@ TEST_F(ManifestTest, PartsOfANewerBoaAreRefused) {
     ExpectMessage(StateStore::Peek(disk, program, Path()).status(), c.message);
     EXPECT_EQ(Snapshot(Path()), before);
   }
+}
+
+// No limit of the reader is forgotten: it reads what is to be written.
+TEST_F(ManifestTest, AManifestThatCannotBeReadAgainIsNotWritten) {
+  OpenOptions options;
+  options.base = BaseState{"other", 8, "c0ffee", "/" + std::string(kMostText, 'a')};
+  ExpectMessage(StateStore::Create(disk, program, {Path()}, 1, options).status(),
+                "its manifest could not be read again: ");
+  EXPECT_FALSE(fs::exists(Path()));
+  // Of a state that is there, the files stay.
+  Make({Path()});
+  boa::Manifest manifest = *ParseManifest(ReadWhole(Manifest()), Manifest());
+  const std::string before = Snapshot(Path());
+  manifest.model = std::string(kMostText + 1, 'a');
+  ExpectMessage(ManifestWriter().Write(**disk.OpenDirectory(Path()), manifest),
+                "its manifest could not be read again: ");
+  EXPECT_EQ(Snapshot(Path()), before);
+}
+
+// Before the first byte, not after the days that so many commits take.
+TEST_F(ManifestTest, MoreCommitsThanAManifestHoldsAreRefused) {
+  disk.free_bytes = int64_t(1) << 60;
+  ExpectMessage(StateStore::Create(disk, program, {Path()}, /*keep=*/1600000).status(),
+                "1600000 commits of 24 chunks need a manifest of more than 1073741824 bytes, which "
+                "could not be read again: keep fewer commits");
+  EXPECT_FALSE(fs::exists(Path()));
+}
+
+TEST_F(ManifestTest, AProgramOfChunksThatNoManifestHoldsIsRefused) {
+  program.storages[kMomentum].bytes = 4 * (kMostChunkBytes + kPage);
+  ExpectMessage(CreateStatus({Path()}),
+                "storage `momentum.block` has chunks of 8392704 bytes: a state can hold 8388608");
 }
 
 // It would not be read again.

@@ -136,6 +136,44 @@ TEST_F(PathsTest, TheLockOfAnotherProcessNamesIt) {
   close(ready[1]);
 }
 
+// One that has ended holds no lock: somebody else does.
+TEST_F(PathsTest, ALockOfAnEndedProcessNamesNone) {
+  Make({Path()});
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0)
+    _exit(Open({Path()}) ? 0 : 1);
+  waitpid(child, nullptr, 0);
+  auto lock = SystemFiles().Lock(Path() + "/lock"); // as `flock -x` does
+  ASSERT_TRUE(lock.ok());
+  ExpectMessage(OpenStatus({Path()}),
+                "is in use by another process (`fuser " + Path() + "/lock` names it)");
+}
+
+// Who may open a file may lock it, and so keep commits or a trainer out.
+TEST_F(PathsTest, FilesAreForTheOwnerAlone) {
+  const Paths paths = Named({"a", "b"});
+  const std::vector<std::string> files = {
+      "a/lock", "a/data", "a/manifest.json", "a/manifest.copy.json", "b/lock", "b/data"};
+  const auto permissions = [&](const std::string &file) {
+    return int(fs::status(Path(file)).permissions());
+  };
+  Make(paths);
+  for (const std::string &file : files)
+    EXPECT_EQ(permissions(file), 0600) << file;
+  // Those that a user shares, or an older version made, stay as they are, and it is said.
+  for (const std::string &file : files)
+    fs::permissions(Path(file), fs::perms(0664));
+  Store store = Open(paths);
+  EXPECT_TRUE(absl::StrContains(Notes(*store),
+                                Path("a") + ": other users may open lock, data, manifest.json, "
+                                            "manifest.copy.json, and can then hold its commits"));
+  EXPECT_TRUE(absl::StrContains(Notes(*store), Path("b") + ": other users may open lock, data, "));
+  Commit(*store, 2);
+  for (const std::string &file : files)
+    EXPECT_EQ(permissions(file), 0664) << file;
+}
+
 TEST_F(PathsTest, ForeignFilesAreSpared) {
   fs::create_directory(Path());
   for (const std::string &text : {std::string("thesis"), std::string(10000, 'x'),

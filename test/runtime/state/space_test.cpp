@@ -97,7 +97,8 @@ TEST(Pool, ManyRangesTakeNoTime) {
 //===----------------------------------------------------------------------===//
 
 TEST_F(StateTest, AFullDiskIsToldBeforeAnythingIsMade) {
-  program.storages[kWeights].bytes = int64_t(1) << 48;
+  program.storages[kWeights].bytes = 4 * (int64_t(8) << 20);
+  disk.free_bytes = int64_t(1) << 20;
   absl::Status status = CreateStatus({Path() + "/deep/er"});
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   ExpectMessage(status, "MiB are free");

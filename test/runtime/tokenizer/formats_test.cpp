@@ -1,10 +1,12 @@
-//===- formats_test.cpp - GGUF files --------------------------------------===//
+//===- formats_test.cpp - GGUF files, limits of JSON ----------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/formats/gguf.h"
+#include "runtime/formats/json.h"
+#include "runtime/support/memory_errors.h"
 #include "runtime/tokenizer/tokenizer.h"
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +14,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <unistd.h>
 
@@ -158,6 +161,58 @@ TEST_F(GgufTest, HostileHeaders) {
             absl::StrCat("`", path,
                          "`: tensor `a` is Q4_K, but only F32, F16, BF16, Q8_0, Q4_0 and Q4_1 can "
                          "be read"));
+}
+
+// A file of some kilobytes may say that it has terabytes: it has holes.
+TEST_F(GgufTest, SparseFiles) {
+  const auto sparse = [&](const Bytes &begin, uint64_t size) {
+    std::ofstream(path, std::ios::binary) << begin.all;
+    std::filesystem::resize_file(path, size);
+    return std::string(GgufFile::Open(path).status().message()).substr(path.size() + 4);
+  };
+  for (uint32_t type : {0, 6, 8}) { // bytes, floats, texts
+    Bytes list = Header(0, 1);
+    list.Text("a").Number<uint32_t>(9).Number<uint32_t>(type).Number(uint64_t(1) << 36);
+    EXPECT_EQ(sparse(list, uint64_t(1) << 40),
+              "`a` has 68719476736 values, with which the header has more than 8388608");
+  }
+  Bytes text = Header(0, 1);
+  text.Text("a").Number<uint32_t>(8).Number(uint64_t(1) << 36);
+  EXPECT_EQ(sparse(text, uint64_t(1) << 40), "`a` has 68719476736 bytes, more than the file");
+  Bytes tokens = Header(0, 2);
+  tokens.Text("tokenizer.ggml.model").Number<uint32_t>(8).Text("llama");
+  tokens.Text("tokenizer.ggml.tokens").Number<uint32_t>(9).Number<uint32_t>(8);
+  tokens.Number<uint64_t>(100000).Text("one");
+  std::ofstream(path, std::ios::binary) << tokens.all;
+  std::filesystem::resize_file(path, 1 << 20);
+  EXPECT_EQ(Tokenizer::Open(path).status().message(),
+            absl::StrCat("`", path, "`: ids up to 99999 for 1 tokens"));
+}
+
+TEST(Json, LimitsOfDepthValuesAndMemory) {
+  const auto fault = [](const std::string &text, const JsonLimits &limits = {}) {
+    return std::string(ParseJson(text, limits).status().message());
+  };
+  EXPECT_EQ(fault(std::string(64, '[') + std::string(64, ']')), "");
+  EXPECT_EQ(fault(std::string(65, '[') + std::string(65, ']')), "nested deeper than 64");
+  EXPECT_EQ(fault("[1,2,3]", {64, 3, 1 << 20}), "more than 3 values");
+  EXPECT_EQ(fault(absl::StrCat("[\"", std::string(1 << 20, 'a'), "\"]"), {64, 3, 1 << 20}),
+            "it would take more than 1 MiB of memory");
+  EXPECT_EQ(fault(absl::StrCat("{\"", std::string(1 << 20, 'a'), "\":1}"), {64, 3, 1 << 20}),
+            "it would take more than 1 MiB of memory");
+  EXPECT_EQ(fault(R"([{"a":1,"b":{"a":2,"a":3}}])"), "the key `a` stands twice in one object");
+}
+
+TEST(Memory, AFailedAllocationIsAnError) {
+  const absl::Status status =
+      WithinMemory("some.file", []() -> absl::Status { throw std::bad_alloc(); });
+  EXPECT_EQ(status.message(),
+            "cannot read `some.file`: there is not enough memory for its contents");
+  const absl::StatusOr<int> value = WithinMemory("some.file", []() -> absl::StatusOr<int> {
+    std::vector<char> bytes(size_t(1) << 63);
+    return int(bytes[0]);
+  });
+  EXPECT_EQ(value.status(), status);
 }
 
 TEST_F(GgufTest, TokenizersThatAreNotDone) {

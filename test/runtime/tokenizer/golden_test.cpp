@@ -171,6 +171,45 @@ TEST(Refusals, HuggingFace) {
                                "`gpt2.json`: no JSON at byte "));
 }
 
+// A step that doubles a letter, again and again, makes a megabyte of it, and of a text terabytes.
+TEST(Refusals, StepsThatGrow) {
+  const auto normalizers = [](const std::string &step, int count) {
+    std::string all = step;
+    for (int i = 1; i < count; ++i)
+      all += "," + step;
+    return FaultOf("\"normalizer\":null",
+                   "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[" + all + "]}");
+  };
+  const std::string twice = R"({"type":"Replace","pattern":{"String":"a"},"content":"aa"})";
+  EXPECT_EQ(normalizers(twice, 4), "");
+  EXPECT_EQ(normalizers(twice, 5),
+            "`gpt2.json`: its steps make up to 32 bytes of one, where at most 16 are allowed");
+  EXPECT_EQ(normalizers(twice, 24),
+            "`gpt2.json`: its steps make up to 1.67772e+07 bytes of one, where at most 16 are "
+            "allowed");
+  EXPECT_EQ(normalizers(R"({"type":"Prepend","prepend":"0123456789"})", 7),
+            "`gpt2.json`: its steps put up to 70 bytes before a text, where at most 64 are "
+            "allowed");
+  // What stands before each piece, and pieces of one byte.
+  const std::string wide = R"({"type":"Metaspace","replacement":"01234567","prepend_scheme":)"
+                           R"("always"})";
+  const auto splits = [&](const std::string &steps) {
+    return FaultOf("\"pre_tokenizer\":{\"type\":\"ByteLevel\"",
+                   "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[" + steps +
+                       "]},\"other\":{\"type\":\"ByteLevel\"");
+  };
+  EXPECT_EQ(splits(wide), "`gpt2.json`: the decoder ByteLevel without that pre-tokenizer");
+  EXPECT_EQ(splits(R"({"type":"ByteLevel"},)" + wide + "," + wide),
+            "`gpt2.json`: its steps make up to 256 bytes of one, where at most 16 are allowed");
+  std::string around =
+      R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"s"}},)"
+      R"({"Sequence":{"id":"A"}}],"special_tokens":{"s":{"ids":[)";
+  for (int i = 0; i < 65; ++i)
+    around += i ? ",0" : "0";
+  EXPECT_EQ(FaultOf("\"post_processor\":", around + "]}}},\"other\":"),
+            "`gpt2.json`: puts 65 tokens around a text, where at most 64 are allowed");
+}
+
 TEST(Refusals, Texts) {
   Encoder encoder(Require(Tokenizer::Open(Path("gpt2.json"))));
   std::vector<int32_t> tokens;

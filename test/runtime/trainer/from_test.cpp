@@ -151,6 +151,22 @@ TEST_F(FromTest, RefusesWhatIsNoWholeStateOfItsOwn) {
   EXPECT_TRUE(status.ok()) << status;
 }
 
+// A manifest of 275 KB: each of 4000 parameters in each of 4000 entries.
+TEST_F(FromTest, RefusesMillionsOfParameters) {
+  const std::string state = MakeOld();
+  Manifest manifest = ReadManifest(SystemFiles(), state)->manifest;
+  manifest.commits.erase(manifest.commits.begin());
+  SavedTable &table = manifest.commits[0].tables.emplace_back();
+  table.storage = {"weights.many", "weights", 4000, 1, kStateBlock};
+  table.chunks.assign(4000, {{0, kStateBlock}, 0});
+  for (int i = 0; i < 4000; ++i)
+    manifest.parameters.push_back({absl::StrCat("many.p", i), 0, {1}, -1});
+  for (const char *name : {kManifest, kManifestCopy})
+    std::ofstream(state + "/" + name, std::ios::binary) << FormatManifest(manifest);
+  ExpectMessage(absl::UnknownError(ErrorFrom(state)), "it has more than 65");
+  ExpectMessage(absl::UnknownError(ErrorFrom(state)), " parameters, and `linear` has ");
+}
+
 TEST_F(FromTest, IsGivenAlone) {
   options.resume = true;
   ExpectMessage(absl::UnknownError(ErrorFrom("old")), "--from begins a run");

@@ -114,7 +114,7 @@ TEST_F(SafetensorsTest, RefusesMalformedHeaders) {
             "a header of 9187201950435737471 bytes, where at most 100000000 are "
             "allowed");
   EXPECT_EQ(Error(Assemble("{}", 0).substr(0, 9)), "a header of 2 bytes in a file of 9");
-  EXPECT_EQ(Error(Assemble("{\"a\":", 0)), "the header is not a JSON object");
+  EXPECT_EQ(Error(Assemble("{\"a\":", 0)), "its header: no JSON at byte 6");
   EXPECT_EQ(Error(Assemble("[]", 0)), "the header is not a JSON object");
   EXPECT_EQ(Error(Assemble(R"({"a":{"dtype":"F32","shape":[1]}})", 4)),
             "tensor `a`: expected dtype, shape and data_offsets");
@@ -133,6 +133,16 @@ TEST_F(SafetensorsTest, RefusesMalformedHeaders) {
                            R"("b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
                            8)),
             "tensors `a` and `b` overlap");
+}
+
+// Readers disagree on which of two tensors of one name counts. Values within values take memory.
+TEST_F(SafetensorsTest, RefusesWhatAReaderMayTakeInTwoWays) {
+  const std::string tensor = R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
+  EXPECT_EQ(Error(Assemble(absl::StrCat("{\"a\":", tensor, ",\"a\":", tensor, "}"), 4)),
+            "its header: the key `a` stands twice in one object");
+  EXPECT_EQ(Error(Assemble(R"({"__metadata__":{"format":"pt","format":"boa"}})", 0)),
+            "its header: the key `format` stands twice in one object");
+  EXPECT_EQ(Error(Assemble(std::string(1 << 20, '['), 0)), "its header: nested deeper than 64");
 }
 
 TEST_F(SafetensorsTest, MissingFileIsSaid) {

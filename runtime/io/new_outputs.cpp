@@ -1,0 +1,43 @@
+//===- new_outputs.cpp - What a failed command would leave ----------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/io/new_outputs.h"
+
+#include <filesystem>
+#include <system_error>
+
+namespace boa {
+
+namespace fs = std::filesystem;
+
+static std::set<std::string> FilesIn(const std::string &folder) {
+  std::set<std::string> files;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    files.insert(it->path().filename().string());
+  return files;
+}
+
+void NewOutputs::Add(const std::string &path) {
+  std::error_code error;
+  outputs.push_back({path, fs::exists(fs::symlink_status(path, error)), FilesIn(path)});
+}
+
+NewOutputs::~NewOutputs() {
+  std::error_code error;
+  for (auto output = outputs.rbegin(); output != outputs.rend(); ++output) {
+    if (fs::is_directory(fs::symlink_status(output->path, error)))
+      for (const std::string &name : FilesIn(output->path)) {
+        const fs::path file = fs::path(output->path) / name;
+        if (output->files.count(name) == 0 && fs::is_regular_file(fs::symlink_status(file, error)))
+          fs::remove(file, error);
+      }
+    if (!output->was_there)
+      fs::remove(output->path, error); // of a folder: if it is empty
+  }
+}
+
+} // namespace boa
