@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/evaluate_commit.h"
 
+#include "runtime/device/memory.h"
 #include "runtime/support/printable.h"
 #include "runtime/support/units.h"
 #include "runtime/trainer/opening.h"
@@ -72,6 +73,8 @@ absl::Status Evaluate(const Program &compiled, const Kernels &kernels, const Ent
   if (absl::Status status = request.Check(); !status.ok())
     return status;
   const Program &program = request.program();
+  if (absl::Status status = CheckMemoryLeft(program); !status.ok())
+    return status;
   const std::string &directory = request.directories()[0];
   absl::StatusOr<bool> exists = StateStore::Exists(request.disk(), directory);
   if (!exists.ok())

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/trainer.h"
 
+#include "runtime/device/memory.h"
 #include "runtime/trainer/commit_policy.h"
 #include "runtime/trainer/committer.h"
 #include "runtime/trainer/evaluation.h"
@@ -36,6 +37,8 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   absl::StatusOr<bool> finished = request.IsFinished();
   if (!finished.ok() || *finished)
     return finished.status();
+  if (absl::Status status = CheckMemoryLeft(program); !status.ok())
+    return status;
 
   // The parts. The engine is in `steps` and uses the state, so it must go first.
   absl::StatusOr<Data> data = OpenData(request, interrupt);
