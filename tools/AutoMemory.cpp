@@ -7,7 +7,7 @@
 #include "tools/AutoMemory.h"
 
 #include "runtime/device/cuda/gpu.h"
-#include "runtime/probe/host.h"
+#include "runtime/support/limits.h"
 #include "runtime/support/units.h"
 
 #include "absl/strings/str_cat.h"
@@ -75,7 +75,7 @@ absl::Status replaceAutoMemory(CompileRequest &request) {
   }
   if (!ofDevice && !ofHost)
     return absl::OkStatus();
-  const int64_t free = int64_t(MeasureMemory().value);
+  const int64_t free = MeasureMemoryLeft().bytes;
   int64_t bytes = free - free / kOfSystem - kOfProcess;
   const char *path = ofDevice ? kDevicePath : kHostPath;
   if (bytes <= 0)

@@ -419,8 +419,10 @@ absl::Status runCommand(Invocation &invocation) {
     return runCompile(invocation);
   if (command == "sample")
     return runSample(invocation);
-  if (command == "tokenize")
+  if (command == "tokenize") {
+    InterruptsUntilExit();
     return Tokenize(invocation.tokenize, std::cout);
+  }
   if (command == "probe")
     return runProbe(invocation.probe);
   if (command == "state")

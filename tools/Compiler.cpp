@@ -16,6 +16,7 @@
 #include "runtime/io/input_file.h"
 #include "runtime/io/new_file.h"
 #include "runtime/support/printable.h"
+#include "runtime/support/threads.h"
 #include "runtime/support/units.h"
 #include "runtime/trainer/output_checks.h"
 #include "tools/Link.h"
@@ -26,6 +27,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/Threading.h"
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -107,8 +109,10 @@ Compiler::Compiler(bool quiet, KernelStore *store) : quiet(quiet), store(store) 
   context = std::make_unique<MLIRContext>(registry);
   // Users see their spec, not our IR.
   context->printOpOnDiagnostic(false);
-  // Others compile at the same time, on the other cores.
-  if (store)
+  // Others compile at the same time, on the other cores. LLVM aborts where a thread cannot start.
+  if (store ||
+      !CheckThreads("the compiler's threads", llvm::hardware_concurrency().compute_thread_count())
+           .ok())
     context->disableMultithreading();
 }
 Compiler::~Compiler() = default;

@@ -160,7 +160,7 @@ absl::Status runProbe(const ProbeOptions &options) {
   status = measureDisks(*places, options.quick, figures);
   if (!status.ok())
     return status;
-  figures.memory = MeasureMemory();
+  figures.memory = FreeMemory(MeasureMemoryLeft());
   print("host\n" + FormatRow("memory", figures.memory, U::bytes));
   absl::StatusOr<Figure> bandwidth = MeasureBandwidth(options.quick);
   if (!bandwidth.ok())

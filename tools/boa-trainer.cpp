@@ -16,7 +16,7 @@
 #include <dlfcn.h>
 
 int main(int argc, char **argv) {
-  boa::IgnoreFileSizeSignal(); // the program is written to a file in memory
+  boa::PrepareProcess(); // the program is written to a file in memory
   auto program = boa::LoadPayload();
   if (!program.ok())
     return boa::ExitStatus(program.status());

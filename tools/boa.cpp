@@ -71,6 +71,6 @@ int run(int argc, char **argv) {
 } // namespace boa
 
 int main(int argc, char **argv) {
-  boa::IgnoreFileSizeSignal();
+  boa::PrepareProcess();
   return boa::RunWithinMemory([&] { return boa::run(argc, argv); });
 }

@@ -33,21 +33,36 @@ absl::Status ReadNumbers(const InputFile &file, int64_t at, int64_t first, int64
 } // namespace
 
 absl::Status Documents::Damaged(const std::string &why) const {
-  return absl::DataLossError(absl::StrCat("`", index.path(), "`: ", why));
+  return absl::DataLossError(absl::StrCat("`", name, "`: ", why));
 }
 
-absl::StatusOr<Documents> Documents::Open(const std::string &path) {
+absl::StatusOr<Documents> Documents::Open(const std::string &path, bool stays_open) {
   absl::StatusOr<InputFile> file = InputFile::Open(path);
   if (!file.ok())
     return file.status();
   Documents documents;
-  documents.index = *std::move(file);
-  if (absl::Status status = documents.Check(); !status.ok())
+  documents.name = path;
+  documents.bytes = file->size();
+  if (absl::Status status = documents.Check(*file); !status.ok())
     return status;
+  if (stays_open)
+    documents.open = *std::move(file);
   return documents;
 }
 
-absl::Status Documents::Check() {
+absl::StatusOr<const InputFile *> Documents::File(std::optional<InputFile> &room) const {
+  if (open)
+    return &*open;
+  absl::StatusOr<InputFile> again = InputFile::Open(name);
+  if (!again.ok())
+    return again.status();
+  if (again->size() != bytes)
+    return Damaged("it has changed since it was opened");
+  room = *std::move(again);
+  return &*room;
+}
+
+absl::Status Documents::Check(const InputFile &index) {
   char head[kIndexHeadBytes];
   if (index.size() < kIndexHeadBytes)
     return Damaged("it is too short for the head of a Megatron index");
@@ -107,7 +122,7 @@ absl::Status Documents::Check() {
 }
 
 /// Of `documents` itself, where the last one ends.
-absl::StatusOr<int64_t> Documents::BeginOf(int64_t document) const {
+absl::StatusOr<int64_t> Documents::BeginOf(const InputFile &index, int64_t document) const {
   int64_t sequence = 0, offset = 0;
   if (absl::Status status = index.Read(documents_at + 8 * document, &sequence, 8); !status.ok())
     return status;
@@ -121,10 +136,14 @@ absl::StatusOr<int64_t> Documents::BeginOf(int64_t document) const {
 }
 
 absl::Status Documents::FindBegins(int64_t begin, int64_t end, std::vector<int64_t> &begins) const {
+  std::optional<InputFile> room;
+  absl::StatusOr<const InputFile *> index = File(room);
+  if (!index.ok())
+    return index.status();
   int64_t low = 0, high = documents; // the first one at or behind `begin` is in [low, high]
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;
-    absl::StatusOr<int64_t> at = BeginOf(middle);
+    absl::StatusOr<int64_t> at = BeginOf(**index, middle);
     if (!at.ok())
       return at.status();
     if (*at < begin)
@@ -133,7 +152,7 @@ absl::Status Documents::FindBegins(int64_t begin, int64_t end, std::vector<int64
       high = middle;
   }
   for (; low < documents; ++low) {
-    absl::StatusOr<int64_t> at = BeginOf(low);
+    absl::StatusOr<int64_t> at = BeginOf(**index, low);
     if (!at.ok() || *at >= end)
       return at.status();
     if (begins.empty() || begins.back() != *at) // some documents are empty

@@ -25,6 +25,7 @@
 #include "absl/status/statusor.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,21 +33,25 @@ namespace boa {
 
 class Documents {
 public:
-  static absl::StatusOr<Documents> Open(const std::string &path);
+  /// `stays_open`: else each search opens the file.
+  static absl::StatusOr<Documents> Open(const std::string &path, bool stays_open = true);
 
   int64_t token_bytes() const { return width; }
   /// In NAME.bin.
   int64_t tokens() const { return all; }
-  const InputFile &file() const { return index; }
+  /// The file, which `room` holds if it does not stay open.
+  absl::StatusOr<const InputFile *> File(std::optional<InputFile> &room) const;
   /// Appends where documents begin, from token `begin` to before `end`.
   absl::Status FindBegins(int64_t begin, int64_t end, std::vector<int64_t> &begins) const;
 
 private:
-  absl::Status Check();
-  absl::StatusOr<int64_t> BeginOf(int64_t document) const;
+  absl::Status Check(const InputFile &index);
+  absl::StatusOr<int64_t> BeginOf(const InputFile &index, int64_t document) const;
   absl::Status Damaged(const std::string &why) const;
 
-  InputFile index;
+  std::string name;
+  std::optional<InputFile> open;
+  int64_t bytes = 0;
   int64_t width = 0, sequences = 0, documents = 0, all = 0;
   int64_t lengths_at = 0, offsets_at = 0, documents_at = 0; // bytes
 };

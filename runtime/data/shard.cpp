@@ -72,11 +72,12 @@ absl::StatusOr<Shard> Shard::Open(const std::string &path, const std::string &ty
   absl::StatusOr<InputFile> file = InputFile::Open(path);
   if (!file.ok())
     return file.status();
+  stays_open &= !file->IsOneOfMany();
   Shard shard;
   shard.name = path;
   shard.bytes = file->size();
   shard.vocab = vocab;
-  if (absl::Status status = shard.Recognise(*file, type); !status.ok())
+  if (absl::Status status = shard.Recognise(*file, type, stays_open); !status.ok())
     return status;
   for (auto [kind, marks] :
        {std::pair(Mark::target, &shard.targeted), std::pair(Mark::begin, &shard.begun)})
@@ -95,7 +96,7 @@ absl::StatusOr<Shard> Shard::Open(const std::string &path, const std::string &ty
   return shard;
 }
 
-absl::Status Shard::Recognise(const InputFile &file, const std::string &type) {
+absl::Status Shard::Recognise(const InputFile &file, const std::string &type, bool stays_open) {
   if (bytes == 0)
     return RefuseShard(name, "it is empty");
   int32_t words[3] = {};
@@ -106,7 +107,7 @@ absl::Status Shard::Recognise(const InputFile &file, const std::string &type) {
   for (const OtherKind &kind : kOtherKinds)
     if (absl::StartsWith(first, kind.begin))
       return RefuseShard(name, "expected tokens, but it is ", kind.what);
-  if (absl::Status status = FindIndex(file); !status.ok() || index)
+  if (absl::Status status = FindIndex(file, stays_open); !status.ok() || index)
     return status;
   for (const Form &form : kForms) {
     if (words[0] != form.magic || begin < int64_t(sizeof words))
@@ -127,12 +128,12 @@ absl::Status Shard::Recognise(const InputFile &file, const std::string &type) {
   return CheckRaw(file, !type.empty());
 }
 
-absl::Status Shard::FindIndex(const InputFile &file) {
+absl::Status Shard::FindIndex(const InputFile &file, bool stays_open) {
   constexpr absl::string_view kEnding = ".bin";
   if (!absl::EndsWith(name, kEnding))
     return absl::OkStatus();
   const std::string path = name.substr(0, name.size() - kEnding.size()) + ".idx";
-  absl::StatusOr<Documents> found = Documents::Open(path);
+  absl::StatusOr<Documents> found = Documents::Open(path, stays_open);
   if (absl::IsNotFound(found.status()))
     return absl::OkStatus();
   if (!found.ok())
@@ -229,12 +230,13 @@ absl::StatusOr<uint64_t> Shard::Hash(int64_t blocks) const {
     hash = hash.ok() && other.ok() ? absl::StatusOr<uint64_t>(Mix(*hash ^ *other))
                                    : (hash.ok() ? other : hash);
   };
-  if (index)
-    add(index->file());
   // Of tokens that were made here, targets tell where documents begin, too.
-  if (const auto &marks = targeted ? targeted : begun) {
-    std::optional<InputFile> room;
-    absl::StatusOr<const InputFile *> beside = marks->File(room);
+  const auto &marks = targeted ? targeted : begun;
+  std::optional<InputFile> room;
+  for (const bool of_index : {true, false}) {
+    if (of_index ? !index : !marks)
+      continue;
+    absl::StatusOr<const InputFile *> beside = of_index ? index->File(room) : marks->File(room);
     if (!beside.ok())
       return beside.status();
     add(**beside);

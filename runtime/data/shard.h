@@ -39,6 +39,7 @@ namespace boa {
 class Shard {
 public:
   /// `type`: of kTokenTypes, or empty. `stays_open`: else each read opens the file.
+  /// So it does where a half of the files that may be open is.
   static absl::StatusOr<Shard> Open(const std::string &path, const std::string &type, int64_t vocab,
                                     bool stays_open);
 
@@ -55,8 +56,8 @@ public:
   absl::StatusOr<uint64_t> Hash(int64_t blocks) const;
 
 private:
-  absl::Status Recognise(const InputFile &, const std::string &type);
-  absl::Status FindIndex(const InputFile &);
+  absl::Status Recognise(const InputFile &, const std::string &type, bool stays_open);
+  absl::Status FindIndex(const InputFile &, bool stays_open);
   absl::Status FindMarks(Mark, bool stays_open, std::optional<TokenMarks> &) const;
   absl::Status CheckRaw(const InputFile &, bool is_type_given);
   absl::Status ReadFrom(const InputFile &, int64_t first, int64_t tokens, int32_t *to) const;

@@ -164,6 +164,9 @@ private:
   absl::StatusOr<std::string> FindKey(const Group &group) const {
     std::string all = way;
     for (const std::string &file : group.files) {
+      if (options.cache.stops())
+        return absl::CancelledError("interrupted while texts were compared with their tokens; "
+                                    "nothing was changed");
       absl::StatusOr<std::string> print = PrintOf(file);
       if (!print.ok())
         return print.status();

@@ -7,6 +7,7 @@
 #include "runtime/data/tokens.h"
 
 #include "runtime/data/windows.h"
+#include "runtime/support/interrupt.h"
 #include "runtime/support/units.h"
 
 #include "absl/strings/match.h"
@@ -24,6 +25,10 @@ namespace {
 
 constexpr size_t kMostOpen = 256; // files
 constexpr int64_t kShardHashBlocks = 256, kFewestShardHashBlocks = 3;
+
+absl::Status Stopped() {
+  return absl::CancelledError("interrupted while files of tokens were opened; nothing was changed");
+}
 
 class TokenSource : public Source {
 public:
@@ -51,6 +56,8 @@ public:
       next = (window + 1) * context + 1;
     };
     for (size_t i = 0; i < shards.size(); ++i) {
+      if (Interrupted())
+        return Stopped();
       const int64_t end = begins[i + 1];
       if (!shards[i].targets()) {
         next = std::max(next, begins[i]);
@@ -145,6 +152,8 @@ public:
         std::max(kShardHashBlocks / int64_t(shards.size()), kFewestShardHashBlocks);
     std::vector<FilePrint> files;
     for (const Shard &shard : shards) {
+      if (Interrupted())
+        return Stopped();
       absl::StatusOr<uint64_t> hash = shard.Hash(blocks);
       if (!hash.ok())
         return hash.status();
@@ -257,6 +266,8 @@ absl::StatusOr<std::unique_ptr<Source>> OpenShards(const DataSource &source,
                                                    ShardNames names, const SourceOptions &options) {
   std::vector<Shard> shards;
   for (const std::string &file : files) {
+    if (Interrupted())
+      return Stopped();
     absl::StatusOr<Shard> shard =
         Shard::Open(file, source.type, options.vocab, /*stays_open=*/shards.size() < kMostOpen);
     if (!shard.ok())

@@ -110,11 +110,8 @@ absl::Status CpuDevice::Start(const int64_t (&bytes)[2], Location at,
   absl::Status status = host.Start(*memory, listener);
   if (!status.ok() || scheduler)
     return status;
-  return StartThreads([this] {
-    compute.Start();
-    if (IsSeparate(program.machine))
-      copies.Start();
-  });
+  status = compute.Start();
+  return status.ok() && IsSeparate(program.machine) ? copies.Start() : status;
 }
 
 absl::Status CpuDevice::MakeTables() {

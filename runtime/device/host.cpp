@@ -14,12 +14,10 @@
 #include "runtime/device/lane.h"
 #include "runtime/support/thread_pool.h"
 
-#include "absl/strings/str_cat.h"
-
 #include <time.h>
 
 #include <cstring>
-#include <system_error>
+#include <utility>
 
 namespace boa {
 
@@ -27,17 +25,6 @@ int64_t Host::Now() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return int64_t(time.tv_sec) * 1000000000 + time.tv_nsec;
-}
-
-absl::Status StartThreads(const std::function<void()> &start) {
-  try {
-    start();
-  } catch (const std::system_error &error) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("cannot start the engine's threads: ", error.code().message(),
-                     ": allow the process more threads (ulimit -u) or more memory"));
-  }
-  return absl::OkStatus();
 }
 
 Host::Host(const Program &program, const boa_optimizer *optimizer, StateStore *state,
@@ -57,12 +44,19 @@ absl::Status Host::Start(const Memory &reached, DeviceListener *new_listener, Fa
   }
   if (options.scheduler)
     return absl::OkStatus();
-  return StartThreads([this] {
-    threads.emplace_back([this] { OptimizerLoop(); });
-    // One sums what a fast disk moves.
-    for (int64_t i = 0; state && i < (Threads() + 7) / 8; ++i)
-      threads.emplace_back([this] { SumLoop(); });
-  });
+  absl::Status status = Add([this] { OptimizerLoop(); });
+  // One sums what a fast disk moves.
+  for (int64_t i = 0; state && i < (Threads() + 7) / 8 && status.ok(); ++i)
+    status = Add([this] { SumLoop(); });
+  return status;
+}
+
+absl::Status Host::Add(std::function<void()> loop) {
+  std::thread thread;
+  absl::Status status = StartThread(kEngineThreads, thread, std::move(loop));
+  if (status.ok())
+    threads.push_back(std::move(thread));
+  return status;
 }
 
 void Host::Stop() {

@@ -77,6 +77,9 @@ public:
   std::string Describe() const { return io ? io->Describe() : "memory only"; }
 
 private:
+  /// Starts a thread.
+  absl::Status Add(std::function<void()> loop);
+
   /// Chunks of a transfer, counted from its first, whose checksums are to be noted or
   /// compared.
   struct Sum {

@@ -8,6 +8,7 @@
 #define BOA_RUNTIME_DEVICE_LANE_H
 
 #include "runtime/support/mutex.h"
+#include "runtime/support/threads.h"
 
 #include "absl/status/status.h"
 
@@ -19,8 +20,8 @@
 
 namespace boa {
 
-/// Runs `start`, which begins threads. Returns an error if the system allows no more.
-absl::Status StartThreads(const std::function<void()> &start);
+/// Of a device's threads, for errors.
+inline constexpr char kEngineThreads[] = "the engine's threads";
 
 /// A queue of items, and a thread that runs them in order. Any thread may call its functions.
 template <typename Item> class Lane {
@@ -29,8 +30,8 @@ public:
   ~Lane() { Stop(); }
 
   /// Without Start, only Run runs items.
-  void Start() {
-    thread = std::thread([this] { Loop(); });
+  absl::Status Start() {
+    return StartThread(kEngineThreads, thread, [this] { Loop(); });
   }
   /// Ends the thread after the item that it is running.
   void Stop() {

@@ -6,7 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/memory.h"
 
+#include "runtime/support/interrupt.h"
+#include "runtime/support/limits.h"
 #include "runtime/support/thread_pool.h"
+#include "runtime/support/units.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -29,10 +32,28 @@ absl::Status MapArena(int64_t bytes, char *&arena) {
   ParallelFor(
       bytes, 2 << 20,
       [](void *data, int64_t begin, int64_t end) {
-        std::memset(static_cast<char *>(data) + begin, 0, end - begin);
+        if (!Interrupted()) // of a terabyte it would take minutes
+          std::memset(static_cast<char *>(data) + begin, 0, end - begin);
       },
       memory);
-  return absl::OkStatus();
+  return Interrupted() ? Interruption() : absl::OkStatus();
+}
+
+absl::Status CheckMemoryLeft(const Program &program, const MemoryLeft &left) {
+  const int64_t device = program.machine.device == DeviceKind::cuda ? 0 : program.arena_device;
+  const int64_t need = device + program.arena_host;
+  if (need <= left.with_swap)
+    return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the program takes ", FormatBytes(double(need)), " of this machine's memory, but ",
+      FormatBytes(double(left.with_swap)), " of ", FormatBytes(double(left.total)),
+      " can be had now",
+      left.group > 0
+          ? absl::StrCat(", within the ", FormatBytes(double(left.group)), " of its control group")
+          : "",
+      ": end what else runs, or compile it with less memory in the machine block (`memory = "
+      "auto`), "
+      "so that more of it lives on SSD"));
 }
 
 void UnmapArena(char *arena, int64_t bytes) {

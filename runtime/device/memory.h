@@ -14,6 +14,8 @@
 
 #include "runtime/device/work.h"
 
+#include "runtime/support/limits.h"
+
 #include "absl/status/status.h"
 
 #include <cstdint>
@@ -39,7 +41,17 @@ std::unique_ptr<Memory> CreateUnifiedMemory();
 /// Two: each side reaches its own, copies reach both (device/split.cpp).
 std::unique_ptr<Memory> CreateSplitMemory();
 
-/// Anonymous pages in large ones, zeroed and touched; null with a status.
+/// ResourceExhausted, with both numbers, if the program's arenas are more than the host can give.
+/// The kernel would kill the process when Allocate touches them.
+///
+/// It refuses only what cannot run. Arenas are touched as a whole at the start, so their size is
+/// certain. What else a process takes is less certain, and left out: its code, a few MiB of each
+/// thread, the tables of the state. Of the host, what the kernel calls available and all of free
+/// swap count: no process can have more, while others keep what they have. MemTotal would let
+/// those be killed for which others leave too little.
+absl::Status CheckMemoryLeft(const Program &, const MemoryLeft & = MeasureMemoryLeft());
+
+/// Anonymous pages in large ones, zeroed and touched; null with a status. A signal ends it.
 absl::Status MapArena(int64_t bytes, char *&arena);
 void UnmapArena(char *arena, int64_t bytes);
 

@@ -6,10 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/impl.h"
 
+#include "runtime/support/interrupt.h"
+
 #include "absl/strings/str_cat.h"
 #include "runtime/abi/abi.h"
 
 #include <algorithm>
+#include <chrono>
 #include <new>
 #include <utility>
 
@@ -208,8 +211,17 @@ void Engine::Impl::Record(const TraceEvent &event) {
 // Waiting
 //===----------------------------------------------------------------------===//
 
+/// Fails after a signal, if that is wanted.
+void Engine::Impl::LookForSignal() {
+  if (!ends_on_signal || !graph.status().ok() || !Interrupted(*ends_on_signal))
+    return;
+  graph.Fail(Interruption());
+  Pump();
+}
+
 void Engine::Impl::Await(Condition over) {
-  while (!over()) {
+  constexpr std::chrono::milliseconds kLook(100); // how often it looks for a signal
+  for (LookForSignal(); !over(); LookForSignal()) {
     if (!device->HasThreads()) {
       const int64_t seen = wakes;
       bool advanced = false;
@@ -221,7 +233,10 @@ void Engine::Impl::Await(Condition over) {
       if (advanced || wakes != seen)
         continue;
     }
-    changed.Wait(mutex);
+    if (ends_on_signal)
+      changed.WaitUntil(mutex, std::chrono::steady_clock::now() + kLook);
+    else
+      changed.Wait(mutex);
   }
 }
 
@@ -328,6 +343,11 @@ int64_t Engine::Enqueue(boa_entry_point entry, int64_t step, int64_t pending,
 }
 
 absl::Status Engine::Drain() { return impl->Drain(); }
+
+void Engine::SetEndsOnSignal(std::optional<std::chrono::seconds> after) {
+  MutexLock lock(impl->mutex);
+  impl->ends_on_signal = after;
+}
 
 absl::Status Engine::status() const {
   MutexLock lock(impl->mutex);

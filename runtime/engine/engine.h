@@ -36,11 +36,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -121,6 +123,12 @@ public:
 
   /// Waits for all commands, including transfers.
   absl::Status Drain();
+
+  /// From now on, a signal (support/interrupt.h) is an error after this time, whatever the engine
+  /// waits for. So nothing more begins, and Wait returns when the work under way is over. For what
+  /// nobody needs when it is not finished: first parameters, a restored commit, an export. Nothing,
+  /// as at first: signals are the caller's.
+  void SetEndsOnSignal(std::optional<std::chrono::seconds> after);
   absl::Status status() const;
 
   /// Begins to copy chunks of one entry from their homes to `data`, or back, behind all enqueued

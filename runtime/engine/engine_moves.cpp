@@ -101,6 +101,9 @@ Location Engine::Impl::HomeOf(int32_t storage, int64_t entry, int32_t chunk, int
 /// Moves all persistent chunks that live in memory to or from their extents. A storage that is
 /// absent stays so.
 absl::Status Engine::Impl::MoveResident(bool write) {
+  // What was submitted ends also after a signal, so it is not all of it at once.
+  constexpr int64_t kAtOnce = int64_t{256} << 20;
+  int64_t moving = 0;
   for (size_t s = 0; s < program.storages.size(); ++s) {
     const Storage &storage = program.storages[s];
     if (!storage.persistent || IsAbsent(int32_t(s)))
@@ -111,9 +114,16 @@ absl::Status Engine::Impl::MoveResident(bool write) {
         // The state may have the chunk in another place. Then it has no extent to read.
         // Frozen chunks are written once.
         const bool stored = state->Current(s, entry, chunk).file >= 0;
-        if (home.space >= 0 && (write ? !stored || !IsFrozen(storage) : stored))
-          if (absl::Status status = MoveHome(s, entry, chunk, next - chunk, write); !status.ok())
-            return status;
+        if (home.space < 0 || (write ? stored && IsFrozen(storage) : !stored))
+          continue;
+        absl::Status status = MoveHome(s, entry, chunk, next - chunk, write);
+        moving += (next - chunk) * storage.chunk_bytes();
+        if (status.ok() && moving >= kAtOnce) {
+          status = Drain();
+          moving = 0;
+        }
+        if (!status.ok())
+          return status;
       }
   }
   return Drain();

@@ -50,8 +50,9 @@ struct Engine::Impl : boa_context, DeviceListener {
   Graph graph ABSL_GUARDED_BY(mutex);
   int64_t wakes ABSL_GUARDED_BY(mutex) = 0; // calls of the device
   int64_t peak_run_ahead ABSL_GUARDED_BY(mutex) = 0;
-  bool cancelled ABSL_GUARDED_BY(mutex) = false;    // Device::Cancel was called
-  int64_t in_device ABSL_GUARDED_BY(mutex) = 0;     // threads in a call of it, without the mutex
+  bool cancelled ABSL_GUARDED_BY(mutex) = false; // Device::Cancel was called
+  int64_t in_device ABSL_GUARDED_BY(mutex) = 0;  // threads in a call of it, without the mutex
+  std::optional<std::chrono::seconds> ends_on_signal ABSL_GUARDED_BY(mutex);
   bool driver_waits ABSL_GUARDED_BY(mutex) = false; // in the middle of a run, for commands to end
   boa_entry_point previous ABSL_GUARDED_BY(mutex) = nullptr; // the entry point of the last run
   std::vector<TraceEvent> trace ABSL_GUARDED_BY(mutex);
@@ -65,6 +66,7 @@ struct Engine::Impl : boa_context, DeviceListener {
   using Condition = absl::FunctionRef<bool()>;
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void HoldUp() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void LookForSignal() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void Await(Condition over) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   absl::Status WaitFor(Condition condition) ABSL_LOCKS_EXCLUDED(mutex);
   absl::Status Drain() ABSL_LOCKS_EXCLUDED(mutex);

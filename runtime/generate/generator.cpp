@@ -7,6 +7,7 @@
 #include "runtime/generate/generator.h"
 
 #include "runtime/abi/generation.h"
+#include "runtime/device/memory.h"
 #include "runtime/state/computation.h"
 #include "runtime/support/printable.h"
 #include "runtime/weights/base_weights.h"
@@ -94,6 +95,8 @@ absl::Status Generator::FindPorts() {
 //===----------------------------------------------------------------------===//
 
 absl::Status Generator::Open(const Kernels &kernels, const GenerationSource &source) {
+  if (absl::Status status = CheckMemoryLeft(program); !status.ok())
+    return status;
   std::string weights = source.weights.empty() ? source.state : source.weights;
   absl::StatusOr<bool> is_state = StateStore::Exists(SystemFiles(), weights);
   const bool has_commit = is_state.ok() && *is_state;

@@ -13,7 +13,9 @@ namespace boa {
 
 /// Advice to append to the words of the errno, or "".
 inline const char *HintOf(int error) {
-  return error == EFBIG ? "; see `ulimit -f`, or take a file system of larger files" : "";
+  return error == EFBIG    ? "; see `ulimit -f`, or take a file system of larger files"
+         : error == EMFILE ? "; see `ulimit -n`"
+                           : "";
 }
 
 } // namespace boa

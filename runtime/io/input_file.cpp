@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/io/input_file.h"
 
+#include "runtime/support/limits.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <utility>
@@ -29,6 +31,9 @@ absl::StatusOr<InputFile> InputFile::Open(const std::string &path) {
   input.bytes = *size;
   return input;
 }
+
+/// The system gives each file the least number that is free.
+bool InputFile::IsOneOfMany() const { return file->descriptor() >= MostOpenFiles() / 2; }
 
 absl::StatusOr<std::string> ReadInput(const std::string &path) {
   absl::StatusOr<InputFile> file = InputFile::Open(path);

@@ -32,6 +32,8 @@ public:
   const std::string &path() const { return file->path(); }
   /// Bytes at the time of Open.
   int64_t size() const { return bytes; }
+  /// Whether so many files are open that others may find no room.
+  bool IsOneOfMany() const;
   absl::Status Read(int64_t offset, void *to, int64_t count) const {
     return file->Read(offset, to, count);
   }

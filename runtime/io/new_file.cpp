@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,7 +50,22 @@ NewFile::~NewFile() {
 absl::Status NewFile::Append(const void *from, int64_t count) {
   absl::Status status = file->Write(end, from, count);
   end += count;
+  BeginWriteback();
   return status;
+}
+
+/// Without it, pages pile up to a part of all memory, and Publish waits for all of them, which no
+/// signal ends. At most two windows are not on the disk. An error is Publish's, too.
+void NewFile::BeginWriteback() {
+  constexpr int64_t kWindow = int64_t{256} << 20;
+  if (end - begun < kWindow)
+    return;
+  const int fd = file->descriptor();
+  (void)sync_file_range(fd, begun, end - begun, SYNC_FILE_RANGE_WRITE);
+  (void)sync_file_range(fd, landed, begun - landed,
+                        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+                            SYNC_FILE_RANGE_WAIT_AFTER);
+  landed = std::exchange(begun, end);
 }
 
 absl::Status NewFile::MakeExecutable() {

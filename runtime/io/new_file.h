@@ -53,6 +53,7 @@ public:
   absl::Status Publish();
 
 private:
+  void BeginWriteback();
   /// Fails if another process has replaced PATH.tmp.
   absl::Status CheckName() const;
   /// Fails if the path leads to another directory now.
@@ -62,6 +63,7 @@ private:
   std::shared_ptr<Directory> directory;
   std::unique_ptr<OpenFile> file; // null once it is published
   int64_t end = 0;
+  int64_t begun = 0, landed = 0; // bytes whose way to the disk has begun, or is over
 };
 
 /// A file and its use: "--trace", "the training data". An empty path names none.

@@ -11,13 +11,15 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/io/queue.h"
 #include "runtime/support/mutex.h"
+#include "runtime/support/threads.h"
 
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
 #include <cerrno>
-#include <pthread.h>
+#include <thread>
 #include <unistd.h>
+#include <utility>
 
 namespace boa {
 namespace {
@@ -38,7 +40,6 @@ public:
   std::string Describe() const override;
 
 private:
-  static void *ThreadMain(void *backend);
   void Work();
   int64_t Move(IoSegment &, int fd);
   bool Step() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
@@ -50,7 +51,7 @@ private:
   CondVar changed;
   IoQueue queue ABSL_GUARDED_BY(mutex);
   bool stop ABSL_GUARDED_BY(mutex) = false;
-  std::vector<pthread_t> threads;
+  std::vector<std::thread> threads;
 };
 
 absl::Status ThreadBackend::Start() {
@@ -60,13 +61,13 @@ absl::Status ThreadBackend::Start() {
     most = queue.Capacity();
   }
   for (int i = 0; i < most; ++i) {
-    pthread_t thread;
-    int error = pthread_create(&thread, nullptr, ThreadMain, this);
-    if (error != 0 && threads.empty())
-      return absl::ErrnoToStatus(error, "cannot start an I/O thread");
-    if (error != 0)
+    std::thread thread;
+    absl::Status status = StartThread("an I/O thread", thread, [this] { Work(); });
+    if (!status.ok() && threads.empty())
+      return status;
+    if (!status.ok())
       break;
-    threads.push_back(thread);
+    threads.push_back(std::move(thread));
   }
   return absl::OkStatus();
 }
@@ -77,8 +78,8 @@ ThreadBackend::~ThreadBackend() {
     stop = true;
   }
   changed.NotifyAll();
-  for (pthread_t thread : threads)
-    pthread_join(thread, nullptr);
+  for (std::thread &thread : threads)
+    thread.join();
 }
 
 void ThreadBackend::Submit(IoRequest request) {
@@ -91,11 +92,6 @@ void ThreadBackend::Submit(IoRequest request) {
 
 std::string ThreadBackend::Describe() const {
   return absl::StrCat("threads (", threads.size(), ")", why.empty() ? "" : ", ", why);
-}
-
-void *ThreadBackend::ThreadMain(void *backend) {
-  static_cast<ThreadBackend *>(backend)->Work();
-  return nullptr;
 }
 
 int64_t ThreadBackend::Move(IoSegment &segment, int fd) {

@@ -19,6 +19,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/io/ring.h"
 #include "runtime/support/mutex.h"
+#include "runtime/support/threads.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -28,7 +29,6 @@
 #include <chrono>
 #include <csignal>
 #include <future>
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <thread>
 #include <unistd.h>
@@ -55,7 +55,7 @@ public:
   std::string Describe() const override;
 
 private:
-  static void *ThreadMain(void *backend);
+  void Main();
   void Work();
   void TakeInbox();
   void StartSegments();
@@ -84,8 +84,7 @@ private:
   IoClock::duration paused{0};                   // since one succeeded
 
   int event = -1;
-  pthread_t thread{};
-  bool started = false;
+  std::thread thread;
   std::promise<absl::Status> ready;
 
   Mutex mutex;
@@ -104,13 +103,13 @@ UringBackend::UringBackend(std::vector<IoFile> files, std::vector<IoLink> links,
 }
 
 UringBackend::~UringBackend() {
-  if (started) {
+  if (thread.joinable()) {
     {
       MutexLock lock(mutex);
       stop = true;
       Wake();
     }
-    pthread_join(thread, nullptr);
+    thread.join();
   }
   if (event >= 0)
     close(event);
@@ -120,10 +119,8 @@ absl::Status UringBackend::Start() {
   event = eventfd(0, EFD_CLOEXEC);
   if (event < 0)
     return absl::ErrnoToStatus(errno, "cannot make an eventfd");
-  int error = pthread_create(&thread, nullptr, ThreadMain, this);
-  if (error != 0)
-    return absl::ErrnoToStatus(error, "cannot start the I/O thread");
-  started = true;
+  if (absl::Status status = StartThread("the I/O thread", thread, [this] { Main(); }); !status.ok())
+    return status;
   return ready.get_future().get();
 }
 
@@ -155,19 +152,16 @@ std::string UringBackend::Describe() const {
 // The thread
 //===----------------------------------------------------------------------===//
 
-void *UringBackend::ThreadMain(void *data) {
-  auto *backend = static_cast<UringBackend *>(data);
+void UringBackend::Main() {
   // Signals go to other threads: here each would interrupt the ring.
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
   // Two entries beside the slots: the read of the eventfd, and liburing's own.
-  absl::Status status =
-      backend->ring.Make(backend->slots.size() + 2, backend->options.faults.ring_error);
-  backend->ready.set_value(status);
+  absl::Status status = ring.Make(slots.size() + 2, options.faults.ring_error);
+  ready.set_value(status);
   if (status.ok())
-    backend->Work();
-  return nullptr;
+    Work();
 }
 
 void UringBackend::Work() {

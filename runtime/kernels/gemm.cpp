@@ -12,7 +12,7 @@
 // f32 and bf16 on processors with AVX2 or more are our own (gemm_loops.h), as fast as
 // OpenBLAS and able to widen bf16, add a bias and round the result on the way; f64, and
 // processors without, are OpenBLAS's. OpenBLAS's own threads would fight with the pool
-// for the cores: they are switched off for the process.
+// for the cores: none of them start.
 //
 //===----------------------------------------------------------------------===//
 
@@ -273,9 +273,13 @@ template <typename Block> struct Work {
   }
 };
 
+/// OpenBLAS starts its threads before main(), and raises SIGINT where one cannot start. It reads
+/// this first, since constructors with a priority run before those without.
+__attribute__((constructor(101))) void KeepOpenBlasToOneThread() {
+  setenv("OPENBLAS_NUM_THREADS", "1", /*overwrite=*/1);
+}
+
 template <typename Block> void RunAll(const Block &g) {
-  static const bool once = (openblas_set_num_threads(1), true);
-  (void)once;
   if (g.m == 0 || g.n == 0)
     return;
   Work<Block> work{g, IsForLibrary<Block>() ? Grid::ChooseForLibrary(g.m, g.n)

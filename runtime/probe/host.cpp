@@ -11,12 +11,10 @@
 #include "runtime/support/thread_pool.h"
 #include "runtime/support/units.h"
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <time.h>
 #include <utility>
 
@@ -52,34 +50,6 @@ template <typename Run> std::vector<double> RatesOf(int64_t bytes, bool quick, R
 
 std::string OnThreads() { return absl::StrCat(Threads(), Threads() == 1 ? " thread" : " threads"); }
 
-/// The number behind `key` in a file of lines `key number ...`; a file of one number has no key.
-/// -1: it has none ("max").
-int64_t NumberIn(const std::string &path, const std::string &key = "") {
-  std::ifstream file(path);
-  int64_t number = 0;
-  for (std::string word; file >> word;)
-    if (key.empty() || (word == key && file >> word))
-      return absl::SimpleAtoi(word, &number) ? number : -1;
-  return -1;
-}
-
-/// What the control groups above a process leave it; -1: no limit. `group` is its path.
-int64_t LeftByGroups(const std::string &top, std::string group, const char *most,
-                     const char *used) {
-  int64_t left = -1;
-  while (true) {
-    const std::string folder = absl::StrCat(top, group == "/" ? "" : group, "/");
-    const int64_t limit = NumberIn(folder + most), taken = NumberIn(folder + used);
-    if (limit >= 0 && taken >= 0) {
-      const int64_t here = std::max<int64_t>(limit - taken, 0);
-      left = left < 0 ? here : std::min(left, here);
-    }
-    if (group.size() <= 1)
-      return left;
-    group.resize(std::max<size_t>(group.rfind('/'), 1));
-  }
-}
-
 } // namespace
 
 double ProbeNow() {
@@ -105,26 +75,11 @@ absl::StatusOr<ProbeMemory> ProbeMemory::Allocate(int64_t bytes) {
   return made;
 }
 
-Figure MeasureMemory(const std::string &root) {
-  const std::string meminfo = root + "proc/meminfo";
+Figure FreeMemory(const MemoryLeft &left) {
   Figure figure;
-  figure.value = double(NumberIn(meminfo, "MemAvailable:")) * 1024;
-  figure.how = absl::StrCat("of ", FormatBytes(double(NumberIn(meminfo, "MemTotal:")) * 1024));
-  std::ifstream groups(root + "proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const std::string top = root + "sys/fs/cgroup";
-    int64_t left = -1;
-    if (line.compare(0, 3, "0::") == 0) {
-      left = LeftByGroups(top, line.substr(3), "memory.max", "memory.current");
-    } else if (const size_t at = line.find(":memory:"); at != std::string::npos) {
-      left = LeftByGroups(top + "/memory", line.substr(at + 8), "memory.limit_in_bytes",
-                          "memory.usage_in_bytes");
-    }
-    if (left >= 0 && double(left) < figure.value) {
-      figure.value = double(left);
-      figure.how += ", limited by its control group";
-    }
-  }
+  figure.value = double(left.bytes);
+  figure.how = absl::StrCat("of ", FormatBytes(double(left.total)),
+                            left.group > 0 ? ", limited by its control group" : "");
   return figure;
 }
 

@@ -8,13 +8,13 @@
 #define BOA_RUNTIME_PROBE_HOST_H
 
 #include "runtime/probe/figures.h"
+#include "runtime/support/limits.h"
 
 #include "absl/status/statusor.h"
 
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <string>
 
 namespace boa {
 
@@ -37,9 +37,8 @@ private:
 /// Seconds on the clock of all measurements.
 double ProbeNow();
 
-/// What a process may still take: what is free, and no more than its control group allows.
-/// `root` is "/", or another directory with the same files, for tests.
-Figure MeasureMemory(const std::string &root = "/");
+/// What a process may still take, for a machine file.
+Figure FreeMemory(const MemoryLeft &);
 
 /// Bytes a second that all threads read and write in memory, adding one array to another.
 absl::StatusOr<Figure> MeasureBandwidth(bool quick);

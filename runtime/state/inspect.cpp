@@ -11,6 +11,7 @@
 #include "runtime/state/manifest_files.h"
 #include "runtime/state/state.h"
 #include "runtime/support/mutex.h"
+#include "runtime/support/threads.h"
 #include "runtime/support/units.h"
 
 #include "absl/strings/escaping.h"
@@ -23,6 +24,7 @@
 #include <cstdlib>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 
 namespace boa {
 namespace {
@@ -278,18 +280,25 @@ absl::Status Inspection::Check() {
   // All paths at once: none waits for another.
   std::vector<std::atomic<size_t>> next(directories.size());
   std::vector<std::thread> readers;
+  absl::Status status;
   size_t begin = 0;
   for (size_t path = 0; path < directories.size(); ++path) {
     size_t end = begin;
     while (end < chunks.size() && size_t(chunks[end].chunk().extent.file) == path)
       ++end;
     next[path] = begin;
-    for (size_t i = 0; i < std::min(kReaders, end - begin); ++i)
-      readers.emplace_back([&, path, end] { ReadSome(path, next[path], end); });
+    for (size_t i = 0; i < std::min(kReaders, end - begin) && status.ok(); ++i) {
+      std::thread reader;
+      status = StartThread("a reader", reader, [&, path, end] { ReadSome(path, next[path], end); });
+      if (status.ok())
+        readers.push_back(std::move(reader));
+    }
     begin = end;
   }
   for (std::thread &reader : readers)
     reader.join();
+  if (!status.ok())
+    return status;
   int64_t bytes = 0;
   for (const NamedChunk &chunk : chunks)
     bytes += chunk.table->storage.chunk_bytes;

@@ -18,12 +18,14 @@
 #include "runtime/support/thread_pool.h"
 
 #include "runtime/abi/abi.h"
+#include "runtime/support/limits.h"
 #include "runtime/support/mutex.h"
+#include "runtime/support/threads.h"
 
 #include <algorithm>
 #include <atomic>
-#include <pthread.h>
-#include <sched.h>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace boa {
@@ -46,13 +48,6 @@ void Pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
-}
-
-int64_t Processors() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) != 0)
-    return 1;
-  return std::max(1, CPU_COUNT(&set));
 }
 
 /// A mutex that is taken in the order of asking. The compute thread runs one
@@ -89,7 +84,6 @@ private:
     void *data = nullptr;
   };
 
-  static void *WorkerMain(void *pool);
   void Work();
   bool RunOnePart();
   void RunPart(int64_t part);
@@ -100,7 +94,7 @@ private:
   int64_t Spins() const { return std::min(kSpinsPerThread * threads, kMaxSpins); }
 
   FairMutex turn; // one caller at a time
-  std::vector<pthread_t> workers ABSL_GUARDED_BY(turn);
+  std::vector<std::thread> workers ABSL_GUARDED_BY(turn);
   // Workers read both without `turn`. `threads` changes while there are none, and the ticket
   // protects `loop`.
   int64_t threads = 1;
@@ -137,11 +131,6 @@ bool Pool::RunOnePart() {
     finished.NotifyOne();
   }
   return true;
-}
-
-void *Pool::WorkerMain(void *pool) {
-  static_cast<Pool *>(pool)->Work();
-  return nullptr;
 }
 
 void Pool::Work() {
@@ -192,16 +181,16 @@ void Pool::Resize(int64_t wanted) {
     stop.store(true);
     wake.NotifyAll();
   }
-  for (pthread_t worker : workers)
-    pthread_join(worker, nullptr);
+  for (std::thread &worker : workers)
+    worker.join();
   workers.clear();
   stop.store(false);
   threads = wanted;
   for (int64_t i = 1; i < wanted; ++i) {
-    pthread_t worker;
-    if (pthread_create(&worker, nullptr, WorkerMain, this) != 0)
+    std::thread worker;
+    if (!StartThread("a worker", worker, [this] { Work(); }).ok())
       break; // the others claim its parts
-    workers.push_back(worker);
+    workers.push_back(std::move(worker));
   }
 }
 
@@ -232,7 +221,7 @@ void SetThreads(int64_t threads) {
 }
 
 int64_t Threads() {
-  static const int64_t processors = std::min(Processors(), kMaxThreads);
+  static const int64_t processors = std::min(CountProcessors(), kMaxThreads);
   int64_t threads = configured_threads.load();
   return threads > 0 ? threads : processors;
 }

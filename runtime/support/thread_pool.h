@@ -17,8 +17,8 @@
 
 namespace boa {
 
-/// Threads that work on a loop, the caller's included; 0: one for each
-/// processor. Takes effect at the next call of ParallelFor that finds it changed.
+/// Threads that work on a loop, the caller's included; 0: one for each processor that the process
+/// may use (limits.h). Takes effect at the next call of ParallelFor that finds it changed.
 void SetThreads(int64_t threads);
 int64_t Threads();
 

@@ -95,23 +95,22 @@ absl::Status CreateState(const Program &compiled, const Kernels &kernels,
   const Program program = WithoutSteps(request.program());
   absl::StatusOr<std::unique_ptr<Engine>> engine =
       Engine::Create(program, kernels, state->get(), {});
+  const std::string nothing_kept = absl::StrCat("interrupted; `", request.directories()[0],
+                                                "` holds no commit, the same command begins again");
   if (!engine.ok())
-    return engine.status();
+    return IfInterrupted(engine.status(), nothing_kept);
+  (*engine)->SetEndsOnSignal(std::chrono::seconds(0));
   RunReport report(request, EntryPoints(), /*first=*/0, (*state)->Identity());
   if (absl::Status status =
           FillParameters(request, /*base=*/nullptr, given->get(), **engine, report);
       !status.ok())
-    return status;
-  if (interrupt.interrupted())
-    return InterruptedError(interrupt.signal(),
-                            absl::StrCat("interrupted; `", request.directories()[0],
-                                         "` holds no commit, the same command begins again"));
+    return IfInterrupted(status, nothing_kept);
   // Settings belong to steps, and no step was taken.
   CommitRecord record;
   record.time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   record.plan = request.program().ScheduleInWords();
   record.environment = (*engine)->Environment();
-  absl::Status status = (*engine)->Commit(std::move(record));
+  absl::Status status = IfInterrupted((*engine)->Commit(std::move(record)), nothing_kept);
   if (status.ok())
     undo.Keep();
   return status;

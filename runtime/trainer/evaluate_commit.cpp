@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/evaluate_commit.h"
 
+#include "runtime/device/memory.h"
 #include "runtime/support/printable.h"
 #include "runtime/support/units.h"
 #include "runtime/trainer/opening.h"
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -37,15 +39,17 @@ struct Sum {
   int64_t targets = 0, sequences = 0;
 };
 
-/// Nothing after an interrupt.
-absl::StatusOr<std::optional<Sum>> Add(const Program &program, const Data &data, int64_t step,
-                                       StepQueue &steps, const InterruptGuard &interrupt) {
+absl::Status AsItWas(const absl::Status &status) {
+  return IfInterrupted(status, "interrupted; the state is as it was");
+}
+
+absl::StatusOr<Sum> Add(const Program &program, const Data &data, int64_t step, StepQueue &steps) {
   Sum sum;
   sum.sequences = data.WholeSequences();
   const int64_t of_batch = program.MicroBatches() * program.MicroBatch();
   for (int64_t first = 0; first < sum.sequences; first += of_batch) {
-    if (interrupt.interrupted())
-      return std::nullopt;
+    if (Interrupted())
+      return Interruption();
     MicroBatches batches(program);
     for (int64_t m = 0; m < program.MicroBatches(); ++m)
       if (absl::Status status =
@@ -72,6 +76,8 @@ absl::Status Evaluate(const Program &compiled, const Kernels &kernels, const Ent
   if (absl::Status status = request.Check(); !status.ok())
     return status;
   const Program &program = request.program();
+  if (absl::Status status = CheckMemoryLeft(program); !status.ok())
+    return status;
   const std::string &directory = request.directories()[0];
   absl::StatusOr<bool> exists = StateStore::Exists(request.disk(), directory);
   if (!exists.ok())
@@ -93,31 +99,30 @@ absl::Status Evaluate(const Program &compiled, const Kernels &kernels, const Ent
     return state.status();
   absl::StatusOr<std::unique_ptr<Engine>> engine = OpenEngine(request, kernels, **state);
   if (!engine.ok())
-    return engine.status();
+    return AsItWas(engine.status());
+  (*engine)->SetEndsOnSignal(std::chrono::seconds(0));
   StepQueue steps(request, entries, *data, *std::move(engine));
   if (const std::string change = (*state)->ComputationChange(); !change.empty())
     std::fprintf(stderr, "%s\n", Printable(change).c_str());
   if (absl::Status status = Restore(program, **state, steps.engine()); !status.ok())
-    return status;
+    return AsItWas(status);
 
   const int64_t step = (*state)->Committed().step;
-  absl::StatusOr<std::optional<Sum>> sum = Add(program, *data, step, steps, interrupt);
+  absl::StatusOr<Sum> sum = Add(program, *data, step, steps);
   if (!sum.ok())
-    return sum.status();
-  if (!*sum)
-    return InterruptedError(interrupt.signal(), "interrupted; the state is as it was");
-  if ((*sum)->targets == 0)
+    return AsItWas(sum.status());
+  if (sum->targets == 0)
     return absl::InvalidArgumentError(
         absl::StrCat("no token of ", program.train.validate, " is a target: there is no loss"));
-  const double loss = (*sum)->loss / double((*sum)->targets);
+  const double loss = sum->loss / double(sum->targets);
   // Of masked tokens, the model has seen both sides: that is no perplexity.
   const std::string perplexity = program.train.objective == Objective::next_token
                                      ? absl::StrFormat(", perplexity %.5g", std::exp(loss))
                                      : "";
   std::fprintf(options.out, "step %lld of %s: loss %.6f%s, over %lld targets in %lld sequence%s\n",
                static_cast<long long>(step), Printable(directory).c_str(), loss, perplexity.c_str(),
-               static_cast<long long>((*sum)->targets), static_cast<long long>((*sum)->sequences),
-               (*sum)->sequences == 1 ? "" : "s");
+               static_cast<long long>(sum->targets), static_cast<long long>(sum->sequences),
+               sum->sequences == 1 ? "" : "s");
   return absl::OkStatus();
 }
 

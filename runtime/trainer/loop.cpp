@@ -26,6 +26,13 @@ absl::Status TrainingLoop::Run() {
   return AtStep(parts.steps.ApplyUpdates(done));
 }
 
+/// What a signal would have to wait for, from now on.
+void TrainingLoop::NoteStop(const std::string &waits_for) const {
+  SetStopNote(absl::StrCat("stopping: waits for ", waits_for,
+                           "; a second signal ends at once, and step ", parts.committer.committed(),
+                           " is then the last one in `", parts.request.directories()[0], "`\n"));
+}
+
 /// Ends the loop before its last step.
 absl::Status TrainingLoop::Stop() {
   if (parts.committer.committed() != done)
@@ -45,19 +52,22 @@ absl::Status TrainingLoop::RunOne() {
   if (parts.steps.IsEmpty())
     if (absl::Status status = EnqueueNext(); !status.ok())
       return status;
-  if (NextFollowsDirectly()) {
+  if (!parts.steps.IsEmpty() && NextFollowsDirectly()) {
     if (absl::Status status = parts.steps.WaitToEnqueue(); !status.ok())
       return AtStep(status);
     if (!IsEnding())
       if (absl::Status status = EnqueueNext(); !status.ok())
         return status;
   }
+  if (parts.steps.IsEmpty()) // a signal ended the wait for its data
+    return absl::OkStatus();
   if (absl::Status status = FinishStep(); !status.ok())
     return status;
   // If a commit is due, NextFollowsDirectly has seen it, and no step is enqueued.
-  if (parts.steps.IsEmpty() && IsCommitDue(done))
-    return AtStep(parts.committer.Commit(done, validated));
-  return absl::OkStatus();
+  if (!parts.steps.IsEmpty() || !IsCommitDue(done))
+    return absl::OkStatus();
+  NoteStop(absl::StrCat("the commit of step ", done));
+  return AtStep(parts.committer.Commit(done, validated));
 }
 
 bool TrainingLoop::IsEnding() const {
@@ -75,9 +85,14 @@ bool TrainingLoop::NextFollowsDirectly() {
          !IsCommitDue(running);
 }
 
+/// Enqueues nothing if a signal comes before its data.
 absl::Status TrainingLoop::EnqueueNext() {
-  const int64_t newest = done + (parts.steps.IsEmpty() ? 0 : 1);
-  return AtStep(parts.steps.Enqueue(newest + 1));
+  const int64_t next = done + (parts.steps.IsEmpty() ? 1 : 2);
+  // While a step is enqueued, most of it runs.
+  NoteStop(
+      absl::StrCat("step ", next, " of ", parts.request.program().train.steps, " and its commit"));
+  absl::Status status = parts.steps.Enqueue(next);
+  return SignalOf(status) != 0 ? absl::OkStatus() : AtStep(status);
 }
 
 /// Waits for the oldest step, evaluates, and reports.
@@ -92,6 +107,7 @@ absl::Status TrainingLoop::FinishStep() {
     return status;
   validated.reset();
   if (parts.evaluation.IsDue(done)) {
+    NoteStop(absl::StrCat("a batch of the evaluation after step ", done, " and the step's commit"));
     absl::StatusOr<std::optional<double>> loss = parts.evaluation.Run(done);
     if (!loss.ok())
       return AtStep(loss.status());

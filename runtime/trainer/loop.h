@@ -32,6 +32,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace boa {
 
@@ -64,6 +65,7 @@ private:
   absl::Status Stop();
   absl::Status EnqueueNext();
   absl::Status FinishStep();
+  void NoteStop(const std::string &waits_for) const;
   absl::Status CheckFinite(const FinishedStep &);
   bool IsEnding() const;
   bool NextFollowsDirectly();

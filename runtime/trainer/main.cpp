@@ -162,7 +162,7 @@ int RunWithinMemory(const std::function<int()> &run) {
 
 int TrainerMain(int argc, char **argv, std::string_view json, const Kernels &kernels,
                 const EntryPoints &entry_points) {
-  IgnoreFileSizeSignal();
+  PrepareProcess();
   absl::StatusOr<Program> program = ParseProgram(json);
   if (!program.ok())
     return ExitStatus(program.status());

@@ -6,9 +6,16 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/read_ahead.h"
 
+#include "runtime/support/interrupt.h"
+#include "runtime/support/threads.h"
+
+#include <chrono>
 #include <utility>
 
 namespace boa {
+
+/// How often a wait looks for a signal.
+constexpr std::chrono::milliseconds kLook(100);
 
 ReadAhead::~ReadAhead() {
   if (!thread.joinable())
@@ -25,10 +32,15 @@ ReadAhead::Batches ReadAhead::Take(int64_t step) {
   MutexLock lock(mutex);
   if (!thread.joinable()) {
     next = step;
-    thread = std::thread([this] { Run(); });
+    if (absl::Status status = StartThread("the thread that reads data", thread, [this] { Run(); });
+        !status.ok())
+      return status;
   }
-  while (ready.empty())
-    changed.Wait(mutex);
+  while (ready.empty()) {
+    if (Interrupted())
+      return Interruption();
+    changed.WaitUntil(mutex, std::chrono::steady_clock::now() + kLook);
+  }
   Batches taken = std::move(ready.front());
   ready.pop_front();
   changed.NotifyAll();
@@ -37,12 +49,15 @@ ReadAhead::Batches ReadAhead::Take(int64_t step) {
 
 ReadAhead::Batches ReadAhead::Read(int64_t step) const {
   auto batches = std::make_unique<MicroBatches>(program);
-  for (size_t m = 0; m < batches->losses.size(); ++m)
+  for (size_t m = 0; m < batches->losses.size(); ++m) {
+    if (Interrupted()) // nobody takes it
+      return Interruption();
     if (absl::Status status =
             data.FillTraining(step, int64_t(m), batches->tokens[m].data(),
                               batches->targets[m].data(), batches->StartsOf(int64_t(m)));
         !status.ok())
       return status;
+  }
   batches->CountTargets();
   return batches;
 }

@@ -10,7 +10,7 @@
 //
 // Ownership: batches that are taken are the caller's. Program and data must outlive it.
 // Threads: one caller, the driver.
-// Errors: that of a step is returned when the step is taken.
+// Errors: that of a step is returned when the step is taken; that of the thread at the first call.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_READ_AHEAD_H
@@ -39,8 +39,8 @@ public:
   ReadAhead(const ReadAhead &) = delete;
   ReadAhead &operator=(const ReadAhead &) = delete;
 
-  /// The batches of a step, and waits for them. The first call begins to read. Steps come in
-  /// order.
+  /// The batches of a step, and waits for them; a signal (support/interrupt.h) ends the wait with
+  /// kCancelled. The first call begins to read. Steps come in order.
   absl::StatusOr<std::unique_ptr<MicroBatches>> Take(int64_t step);
 
 private:

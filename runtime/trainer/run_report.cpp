@@ -201,12 +201,12 @@ absl::Status RunReport::Finish(int64_t step, const Traffic &predicted, const Ste
   outcome.TakeMemory(program, engine);
   outcome.resident_bytes = PeakResidentBytes();
   outcome.saved = request.save();
-  if (!request.options().report.empty() && outcome.steps > 0)
-    if (absl::Status status = WritePage(std::move(events), engine); !status.ok())
-      return status;
+  // Before the page, which may take long: a person who ends it has read the outcome.
   Say(outcome.steps > 0 ? "\n" + FormatOutcome(program, outcome)
                         : absl::StrCat("  weights saved to ", request.save()));
-  return absl::OkStatus();
+  return !request.options().report.empty() && outcome.steps > 0
+             ? WritePage(std::move(events), engine)
+             : absl::OkStatus();
 }
 
 } // namespace boa

@@ -10,6 +10,7 @@
 #include "runtime/data/shard_writer.h"
 #include "runtime/io/input_file.h"
 #include "runtime/io/new_file.h"
+#include "runtime/support/interrupt.h"
 #include "runtime/support/units.h"
 #include "runtime/tokenizer/tokenizer.h"
 #include "runtime/trainer/output_checks.h"
@@ -55,14 +56,13 @@ absl::Status Tokenize(const TokenizeOptions &options, std::ostream &out) {
   absl::StatusOr<std::shared_ptr<const Tokenizer>> tokenizer = Tokenizer::Open(options.tokenizer);
   if (!tokenizer.ok())
     return tokenizer.status();
-  std::vector<InputFile> files;
+  // All of them can be read, before anything is written. They may be more than can be open at once.
   int64_t bytes = 0;
   for (const std::string &text : options.texts) {
     absl::StatusOr<InputFile> file = InputFile::Open(text);
     if (!file.ok())
       return file.status();
     bytes += file->size();
-    files.push_back(*std::move(file));
   }
   absl::StatusOr<ShardWriter> writer = ShardWriter::Create(options.output, (*tokenizer)->size());
   if (!writer.ok())
@@ -75,17 +75,21 @@ absl::Status Tokenize(const TokenizeOptions &options, std::ostream &out) {
     TextOptions text;
     text.special = options.special;
     text.part_bytes = options.part_bytes;
-    for (const InputFile &file : files) {
+    for (const std::string &path : options.texts) {
+      absl::StatusOr<InputFile> file = InputFile::Open(path);
+      if (!file.ok())
+        return file.status();
       status = EncodeText(
-          file, text, *tokenizer, encoder,
+          *file, text, *tokenizer, encoder,
           [&](const std::vector<int32_t> &tokens) { return writer->Append(tokens); },
           [&](int64_t at) {
             line.Show(done + at, bytes);
-            return absl::OkStatus();
+            return Interrupted() ? Interruption() : absl::OkStatus();
           });
       if (!status.ok())
-        return status;
-      done += file.size();
+        return IfInterrupted(status,
+                             absl::StrCat("interrupted; `", options.output, "` was not written"));
+      done += file->size();
     }
   }
   if (writer->tokens() == 0)

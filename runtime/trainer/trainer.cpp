@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/trainer.h"
 
+#include "runtime/device/memory.h"
 #include "runtime/trainer/commit_policy.h"
 #include "runtime/trainer/committer.h"
 #include "runtime/trainer/evaluation.h"
@@ -19,10 +20,41 @@
 #include "runtime/weights/export_parameters.h"
 #include "runtime/weights/parameter_storages.h"
 
+#include "absl/strings/str_cat.h"
+
 #include <chrono>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace boa {
+namespace {
+
+/// An export of a finished run goes on for so long after a signal: most then end with it.
+constexpr std::chrono::seconds kShortExport(3);
+
+absl::Status AtStart(const TrainRequest &request, const absl::Status &status) {
+  const std::string &directory = request.directories()[0];
+  return IfInterrupted(
+      status, request.options().resume
+                  ? absl::StrCat("interrupted before the first step of this run; `", directory,
+                                 "` is as it was, and the same command continues")
+                  : absl::StrCat("interrupted before the first step; `", directory,
+                                 "` holds no commit yet, and the same command begins again"));
+}
+
+absl::Status AtExport(const TrainRequest &request, const TrainingLoop &loop,
+                      const absl::Status &status) {
+  if (SignalOf(status) == 0)
+    return loop.AtStep(status);
+  return IfInterrupted(status,
+                       absl::StrCat("interrupted before all weights were in `", request.save(),
+                                    "`, which is as it was; step ", loop.step(),
+                                    ", the last one, is committed in `", request.directories()[0],
+                                    "`, and the same command with --resume saves its weights"));
+}
+
+} // namespace
 
 absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryPoints &entries,
                    const TrainerOptions &options, const InterruptGuard &interrupt) {
@@ -36,6 +68,8 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   absl::StatusOr<bool> finished = request.IsFinished();
   if (!finished.ok() || *finished)
     return finished.status();
+  if (absl::Status status = CheckMemoryLeft(program); !status.ok())
+    return status;
 
   // The parts. The engine is in `steps` and uses the state, so it must go first.
   absl::StatusOr<Data> data = OpenData(request, interrupt);
@@ -51,19 +85,19 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
     return base.status();
   absl::StatusOr<std::unique_ptr<GivenWeights>> given = OpenGiven(request);
   if (!given.ok())
-    return given.status();
+    return AtStart(request, given.status());
   absl::StatusOr<std::unique_ptr<StateStore>> opened = OpenState(request, base->get(), interrupt);
   if (!opened.ok())
     return opened.status();
   StateStore &state = **opened;
   const Settings settings = WithPlan(CollectSettings(program, data->facts()), options.plan,
                                      options.resume ? &state.Committed() : nullptr);
+  const int64_t first = options.resume ? state.Committed().step : 0;
   absl::StatusOr<std::unique_ptr<Engine>> made = OpenEngine(request, kernels, state);
   if (!made.ok())
-    return made.status();
+    return AtStart(request, made.status());
   StepQueue steps(request, entries, *data, *std::move(made));
   Engine &engine = steps.engine();
-  const int64_t first = options.resume ? state.Committed().step : 0;
   RunReport report(request, entries, first, state.Identity());
   StepTraffic traffic(engine);
   Committer committer(program, *data, settings, state, steps, traffic, policy, first);
@@ -74,23 +108,22 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   if (absl::Status status = report.Open(); !status.ok())
     return status;
   report.Start(*data, settings, state, engine);
-  absl::Status status = [&]() -> absl::Status {
-    // The start.
+  const auto start = [&]() -> absl::Status {
     if (options.resume) {
-      if (absl::Status status = RestoreCommit(request, settings, state, engine, report);
-          !status.ok())
-        return status;
       data->Continue(first, state.Committed().samples);
-    } else {
-      if (absl::Status status = FillParameters(request, base->get(), given->get(), engine, report);
-          !status.ok())
-        return status;
-      base->reset(); // it is read no more
-      given->reset();
-      // From here on the directory can be resumed.
-      if (absl::Status status = committer.Commit(0, std::nullopt); !status.ok())
-        return status;
+      return RestoreCommit(request, settings, state, engine, report);
     }
+    absl::Status status = FillParameters(request, base->get(), given->get(), engine, report);
+    base->reset(); // it is read no more
+    given->reset();
+    // From here on the directory can be resumed.
+    return status.ok() ? committer.Commit(0, std::nullopt) : status;
+  };
+  absl::Status status = [&]() -> absl::Status {
+    engine.SetEndsOnSignal(std::chrono::seconds(0));
+    if (absl::Status status = start(); !status.ok())
+      return AtStart(request, status);
+    engine.SetEndsOnSignal(std::nullopt);
 
     if (absl::Status status = loop.Run(); !status.ok())
       return status;
@@ -101,8 +134,10 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
       if (absl::Status status = committer.Commit(last, loop.validation_loss()); !status.ok())
         return loop.AtStep(status);
     traffic.End();
+    SetStopNote("");
+    engine.SetEndsOnSignal(kShortExport);
     if (absl::Status status = ExportParameters(program, engine, request.save(), last); !status.ok())
-      return loop.AtStep(status);
+      return AtExport(request, loop, status);
     return report.Finish(last, steps.predicted(), traffic, engine);
   }();
   report.End(status, loop.step());

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/weights/adapters.h"
 
+#include "runtime/support/interrupt.h"
 #include "runtime/weights/parameter_names.h"
 #include "runtime/weights/safetensors.h"
 
@@ -150,6 +151,8 @@ ExportAdapters(FileSystem &disk, const Program &program, const std::string &from
       const Parameter &part = ParameterAt(program, at);
       for (int64_t first = 0; first < part.elements(); first += kAdaptedAtOnce) {
         const int64_t count = std::min(kAdaptedAtOnce, part.elements() - first);
+        if (Interrupted())
+          return Interruption();
         absl::Status status = (*weights)->Read(program.groups[size_t(at.group)], weight.entry, part,
                                                first, count, values.data());
         if (status.ok())

@@ -7,6 +7,7 @@
 #include "runtime/weights/folder_export.h"
 
 #include "runtime/abi/parts.h"
+#include "runtime/support/interrupt.h"
 #include "runtime/support/units.h"
 #include "runtime/weights/adapters.h"
 #include "runtime/weights/base_weights.h"
@@ -151,6 +152,8 @@ absl::Status WriteShard(const std::vector<Part> &parts, const std::string &path,
   std::vector<float> values(static_cast<size_t>(kExportedAtOnce));
   for (const Part &part : parts)
     for (int64_t first = 0; first < part.tensor.elements(); first += kExportedAtOnce) {
+      if (Interrupted())
+        return Interruption();
       const int64_t count = std::min(kExportedAtOnce, part.tensor.elements() - first);
       absl::Status status =
           part.rest ? rest->Read(*part.rest, first, count, values.data()) : absl::OkStatus();

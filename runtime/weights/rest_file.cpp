@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/weights/rest_file.h"
 
+#include "runtime/support/interrupt.h"
 #include "runtime/weights/parameter_names.h"
 #include "runtime/weights/safetensors.h"
 
@@ -40,6 +41,8 @@ absl::Status WriteRest(const WeightFiles &files, const Program &program,
   std::vector<float> values(static_cast<size_t>(kBlock));
   for (const Tensor *tensor : sources)
     for (int64_t first = 0; first < tensor->elements(); first += kBlock) {
+      if (Interrupted())
+        return Interruption();
       const int64_t count = std::min(kBlock, tensor->elements() - first);
       absl::Status status = files.Read(*tensor, first, count, values.data());
       if (status.ok())

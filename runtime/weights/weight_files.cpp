@@ -7,6 +7,8 @@
 #include "runtime/weights/weight_files.h"
 
 #include "runtime/formats/json.h"
+#include "runtime/support/interrupt.h"
+#include "runtime/support/limits.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -178,6 +180,10 @@ absl::Status WeightFiles::OpenShards() {
   }
   if (shards.empty() || shards.size() > kMostShards)
     return refuse("expected 1 to ", kMostShards, " files but found ", shards.size());
+  constexpr int64_t kOfProcess = 64; // files beside them
+  if (const int64_t need = int64_t(shards.size()) + kOfProcess, most = MostOpenFiles(); need > most)
+    return refuse("its ", shards.size(), " files are open at once, so the process needs ", need,
+                  " open files, but may have ", most, "; `ulimit -n ", need, "` allows them");
   for (const auto &[shard, tensors] : shards) {
     if (!absl::EndsWith(shard, ".safetensors"))
       return refuse("`", shard, "` is no safetensors file");
@@ -218,6 +224,8 @@ absl::StatusOr<bool> WeightFiles::AreSame(const Tensor &a, const Tensor &b) cons
     return false;
   std::vector<float> of_a(kComparedAtOnce), of_b(kComparedAtOnce);
   for (int64_t first = 0; first < a.elements(); first += kComparedAtOnce) {
+    if (Interrupted())
+      return Interruption();
     const int64_t count = std::min(kComparedAtOnce, a.elements() - first);
     absl::Status status = Read(a, first, count, of_a.data());
     if (status.ok())

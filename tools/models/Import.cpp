@@ -13,6 +13,7 @@
 #include "runtime/io/new_file.h"
 #include "runtime/io/new_outputs.h"
 #include "runtime/state/computation.h"
+#include "runtime/support/interrupt.h"
 #include "runtime/support/printable.h"
 #include "runtime/support/units.h"
 #include "runtime/trainer/create_state.h"
@@ -90,12 +91,16 @@ void report(const ImportOptions &options, const ModelConfig &config, int64_t con
                  << Printable(absl::StrJoin(unused, ", ")) << "\n";
 }
 
+std::string notExported(const std::string &folder) {
+  return absl::StrCat("interrupted; no model was exported to `", folder, "`");
+}
+
 /// Says what was written, too.
 absl::Status exportAdapters(const Program &program, const ModelConfig &config,
                             const AdapterFolder &options, bool bf16) {
   absl::StatusOr<WrittenAdapters> written = ExportAdapterFolder(program, config, options, bf16);
   if (!written.ok())
-    return written.status();
+    return IfInterrupted(written.status(), notExported(options.folder));
   llvm::outs() << "wrote " << options.folder << ": adapters of " << written->modules
                << " modules of " << config.architecture << ", rank " << written->rank << ", "
                << FormatBytes(written->bytes) << " of " << (bf16 ? "bf16" : "f32") << "\n";
@@ -143,9 +148,17 @@ absl::Status importFolder(const ImportOptions &options) {
     return program.status();
   if (auto given = GivenWeights::Open(*program, options.folder, unused); !given.ok())
     return given.status();
+  CompiledProgram compiled;
+  Kernels kernels = nullptr;
   absl::Status status = CheckOutputs({{"-o", options.spec}}, {});
   if (status.ok())
     status = CheckNewFile({"-o", options.spec}, /*directory=*/true);
+  if (status.ok() && !options.state.empty())
+    status = compiled.compile(request);
+  if (status.ok() && !options.state.empty())
+    status = compiled.find(kernels);
+  // Until here, a signal ends the process at once. From now on it says what was kept.
+  InterruptsUntilExit();
   const std::string beside = FolderBeside(options.spec);
   NewOutputs outputs;
   outputs.Add(options.spec);
@@ -160,20 +173,14 @@ absl::Status importFolder(const ImportOptions &options) {
   absl::StatusOr<std::string> json = ModelConfigText(options.folder);
   if (!json.ok())
     return json.status();
-  status = WriteRest(*files, *program, unused, absl::StrCat(beside, "/", kRestFile));
+  status = IfInterrupted(WriteRest(*files, *program, unused, absl::StrCat(beside, "/", kRestFile)),
+                         "interrupted; the import is not complete, the same command begins again");
   if (status.ok())
     status = WriteSmallFile(absl::StrCat(beside, "/config.json"), *json);
   if (!status.ok())
     return status;
 
   if (!options.state.empty()) {
-    CompiledProgram compiled;
-    Kernels kernels = nullptr;
-    status = compiled.compile(request);
-    if (status.ok())
-      status = compiled.find(kernels);
-    if (!status.ok())
-      return status;
     TrainerOptions training;
     training.state = options.state;
     training.weights = options.folder;
@@ -230,6 +237,7 @@ absl::Status exportFolder(const ExportOptions &options) {
     return status;
   NewOutputs outputs;
   outputs.Add(options.folder);
+  InterruptsUntilExit(); // nothing was written until here
   std::string state = options.state;
   if (state.empty())
     state = program->machine.ssd.empty() ? "state" : program->machine.ssd[0].path;
@@ -248,7 +256,7 @@ absl::Status exportFolder(const ExportOptions &options) {
   absl::StatusOr<int64_t> bytes =
       ExportFolder(SystemFiles(), *program, state, options.folder, weights);
   if (!bytes.ok())
-    return bytes.status();
+    return IfInterrupted(bytes.status(), notExported(options.folder));
   absl::Status status = CopySmallFiles(like, options.folder);
   // It makes the folder complete.
   if (status.ok())

@@ -7,10 +7,12 @@
 #include "tools/plan/ChoosePlan.h"
 
 #include "runtime/device/simulated.h"
+#include "runtime/support/threads.h"
 #include "tools/MemoryAdvice.h"
 
 #include "absl/strings/str_cat.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Threading.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -105,6 +107,11 @@ private:
 } // namespace
 
 absl::StatusOr<FoundPlan> choosePlan(Trials &trials) {
+  // LLVM's pools abort where a thread cannot start.
+  if (absl::Status status = CheckThreads("the threads of the search",
+                                         llvm::hardware_concurrency().compute_thread_count());
+      !status.ok())
+    return status;
   const Config &config = *trials.config();
   const bool onDevice = IsSeparate(config.machine) && config.updateSpace() == Space::device;
   if (absl::Status status = CheckSimulatedRates(config.machine, onDevice, /*on_ssd=*/false);

@@ -218,12 +218,10 @@ absl::Status CudaDevice::Start(const int64_t (&bytes)[2], Location at,
   if (absl::Status status = host.Start(*memory, listener, sums.get()); !status.ok())
     return status;
   cuda::InitializeRanges();
-  return StartThreads([this] {
-    for (GpuStream *stream : Streams())
-      stream->Start();
-    if (sums)
-      sums->Start();
-  });
+  for (GpuStream *stream : Streams())
+    if (absl::Status status = stream->Start(); !status.ok())
+      return status;
+  return sums ? sums->Start() : absl::OkStatus();
 }
 
 absl::Status CudaDevice::CreateUpdates() {

@@ -39,9 +39,9 @@ absl::Status GpuStream::Create(DeviceListener *new_listener) {
   return status;
 }
 
-void GpuStream::Start() {
-  enqueuing.Start();
-  finishing.Start();
+absl::Status GpuStream::Start() {
+  absl::Status status = enqueuing.Start();
+  return status.ok() ? finishing.Start() : status;
 }
 
 void GpuStream::Stop() {

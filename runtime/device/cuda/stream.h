@@ -38,7 +38,7 @@ public:
   /// Nothing is under way.
   ~GpuStream();
   absl::Status Create(DeviceListener *);
-  void Start();
+  absl::Status Start();
   /// Its threads end.
   void Stop();
 

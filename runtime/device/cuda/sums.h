@@ -31,7 +31,7 @@ public:
   ~GpuSums() override;
   /// Finds the functions, and allocates.
   absl::Status Create();
-  void Start() { stream.Start(); }
+  absl::Status Start() { return stream.Start(); }
   /// Its threads end.
   void Stop() { stream.Stop(); }
 

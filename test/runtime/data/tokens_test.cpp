@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <sys/resource.h>
 
 namespace boa {
 namespace {
@@ -279,6 +280,27 @@ TEST_F(TokensTest, FingerprintsAreOfTheContents) {
   EXPECT_NE(Open().facts().at("data"), before);
   options.data = Call("a[12].bin");
   EXPECT_NE(Open().facts().at("data"), before);
+}
+
+// Megatron shards by the thousand, each of two files, where few may be open at once.
+TEST_F(TokensTest, MoreShardsThanFilesThatMayBeOpen) {
+  constexpr int kShards = 100;
+  for (int i = 0; i < kShards; ++i) {
+    scratch.Write(absl::StrCat("many", i, ".bin"), Bytes(Range(uint16_t(17 * i), 17)));
+    scratch.Write(absl::StrCat("many", i, ".idx"), Index({8, 9}));
+  }
+  options.data = Call("many*.bin");
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit few = {64, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  const Data data = Open();
+  std::set<int32_t> seen;
+  for (int64_t step = 1; step <= 20; ++step)
+    for (int32_t token : Firsts(data, step))
+      seen.insert(token);
+  setrlimit(RLIMIT_NOFILE, &limit);
+  EXPECT_EQ(seen.size(), size_t(17 * kShards / options.context)); // each sequence has its own
 }
 
 } // namespace

@@ -55,39 +55,14 @@ TEST(Figures, PathsThatNoTextHolds) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-class Memory : public testing::Test {
-protected:
-  void Write(const std::string &name, const std::string &contents) {
-    const std::string path = scratch.path(name);
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-    std::ofstream(path) << contents;
-  }
-  double KiB() { return MeasureMemory(scratch.path() + "/").value / 1024; }
-
-  Memory() { Write("proc/meminfo", "MemTotal: 8000 kB\nMemFree: 10 kB\nMemAvailable: 6000 kB\n"); }
-  Scratch scratch;
-};
-
-TEST_F(Memory, WhatIsFree) { EXPECT_EQ(KiB(), 6000); }
-
-// The least that a group or one above it leaves.
-TEST_F(Memory, LimitedByControlGroups) {
-  Write("proc/self/cgroup", "0::/a/b\n");
-  Write("sys/fs/cgroup/a/b/memory.max", "max\n");
-  Write("sys/fs/cgroup/a/b/memory.current", "1024\n");
-  EXPECT_EQ(KiB(), 6000);
-  Write("sys/fs/cgroup/a/memory.max", "3072000\n");
-  Write("sys/fs/cgroup/a/memory.current", "1024000\n");
-  EXPECT_EQ(KiB(), 2000);
-  Write("sys/fs/cgroup/a/b/memory.max", "102400\n");
-  EXPECT_EQ(KiB(), 99);
-}
-
-TEST_F(Memory, LimitedByTheFirstVersionOfThem) {
-  Write("proc/self/cgroup", "5:cpu:/a\n4:memory:/a\n");
-  Write("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "2048000\n");
-  Write("sys/fs/cgroup/memory/a/memory.usage_in_bytes", "1024000\n");
-  EXPECT_EQ(KiB(), 1000);
+TEST(Memory, AsAFigure) {
+  MemoryLeft left;
+  left.total = int64_t{8} << 30;
+  left.bytes = int64_t{6} << 30;
+  EXPECT_EQ(FreeMemory(left).value, double(left.bytes));
+  EXPECT_EQ(FreeMemory(left).how, "of 8.00 GiB");
+  left.group = int64_t{7} << 30;
+  EXPECT_EQ(FreeMemory(left).how, "of 8.00 GiB, limited by its control group");
 }
 
 //===----------------------------------------------------------------------===//

@@ -137,6 +137,9 @@ TEST_F(EndingsTest, EachSignalCommitsAndIsToldInTheStatus) {
     ASSERT_TRUE(AwaitLines(3)) << Output();
     kill(process, signal);
     EXPECT_EQ(Wait(), 128 + signal) << Output();
+    // Of SIGHUP, nobody is there to read it.
+    EXPECT_EQ(Output().find("stopping: waits for step ") != std::string::npos, signal != SIGHUP)
+        << Output();
     EXPECT_NE(Output().find("interrupted after step " + std::to_string(Lines()) +
                             " of 1000000, which is committed in `" + scratch.path("state") +
                             "`; the same command with --resume continues"),

@@ -80,6 +80,8 @@ template <typename T> void Train(void *const *buffers, void *, boa_queue *) {
 }
 
 template <typename T> void Forward(void *const *buffers, void *, boa_queue *) {
+  if (on_forward)
+    on_forward();
   Run(static_cast<const T *>(buffers[0]), static_cast<const int32_t *>(buffers[1]),
       static_cast<const int32_t *>(buffers[2]), nullptr, nullptr, static_cast<float *>(buffers[3]));
 }
@@ -321,6 +323,7 @@ int64_t ArenaBytes(const json &storages) {
 } // namespace
 
 int64_t poison_after = -1;
+std::function<void()> on_forward;
 
 static const boa_kernel kTable[] = {Train<float>, Train<uint16_t>, Forward<float>,
                                     Forward<uint16_t>, Logits};

@@ -16,6 +16,7 @@
 
 #include "runtime/trainer/trainer.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,9 @@ void Predict(boa_context *, int64_t step, int64_t pending);
 /// A text over 64 bytes in which the next byte follows from the present one but
 /// for a little noise.
 std::string Text(size_t bytes);
+
+/// What the kernel of an evaluation does first; null: nothing.
+extern std::function<void()> on_forward;
 
 /// The training kernel writes NaN from this call on; negative: never.
 extern int64_t poison_after;

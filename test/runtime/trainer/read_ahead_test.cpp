@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/read_ahead.h"
 
+#include "runtime/support/interrupt.h"
+#include "test/runtime/refuse_threads.h"
 #include "test/runtime/scratch.h"
 #include "test/runtime/trainer/linear.h"
 
@@ -13,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
+#include <csignal>
 #include <optional>
 
 namespace boa {
@@ -77,6 +80,27 @@ TEST_F(ReadAheadTest, Ends) {
     for (int64_t step = 1; step <= taken; ++step)
       EXPECT_TRUE(reader.Take(step).ok());
   }
+}
+
+// A slow disk does not hold up the end of a run.
+TEST_F(ReadAheadTest, ASignalEndsTheWait) {
+  Open(linear::Text(20000), 5);
+  ReadAhead reader(program, *data);
+  EXPECT_TRUE(reader.Take(1).ok());
+  const InterruptGuard guard;
+  raise(SIGTERM);
+  for (int64_t step = 2; step <= 5; ++step)
+    if (auto batches = reader.Take(step); !batches.ok()) // some may have been read before
+      EXPECT_EQ(SignalOf(batches.status()), SIGTERM);
+  EXPECT_EQ(SignalOf(reader.Take(6).status()), SIGTERM);
+}
+
+TEST_F(ReadAheadTest, AThreadThatCannotStartIsAnError) {
+  Open(linear::Text(20000), 5);
+  WithoutNewThreads([&] {
+    ReadAhead reader(program, *data);
+    EXPECT_EQ(reader.Take(1).status().message(), CannotStart("the thread that reads data"));
+  });
 }
 
 } // namespace

@@ -6,17 +6,20 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/tokenize.h"
 
+#include "runtime/support/interrupt.h"
 #include "runtime/tokenizer/tokenizer.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace boa {
@@ -98,6 +101,32 @@ TEST_F(TokenizeTest, TextsAndErrors) {
   EXPECT_FALSE(std::filesystem::exists(options.output + ".tmp"));
   options.output = options.texts[0];
   EXPECT_FALSE(Tokenize(options, out).ok());
+}
+
+// Nothing is left of what was not finished.
+TEST_F(TokenizeTest, ASignalEndsIt) {
+  AddText(std::string(1000, 'a'));
+  options.part_bytes = 10;
+  const InterruptGuard guard;
+  raise(SIGTERM);
+  const absl::Status status = Tokenize(options, out);
+  EXPECT_EQ(SignalOf(status), SIGTERM) << status;
+  EXPECT_EQ(status.message(), "interrupted; `" + options.output + "` was not written");
+  EXPECT_FALSE(std::filesystem::exists(options.output));
+  EXPECT_FALSE(std::filesystem::exists(options.output + ".tmp"));
+}
+
+// More texts than files that may be open.
+TEST_F(TokenizeTest, ManyTexts) {
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit few = {48, limit.rlim_max};
+  for (int i = 0; i < 64; ++i)
+    AddText("a");
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  EXPECT_EQ(Tokenize(options, out), absl::OkStatus());
+  setrlimit(RLIMIT_NOFILE, &limit);
+  EXPECT_EQ(ReadShard().size() % 64, 0u);
 }
 
 } // namespace

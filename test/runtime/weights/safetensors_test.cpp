@@ -6,12 +6,15 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/weights/safetensors.h"
 
+#include "runtime/weights/weight_files.h"
+
 #include "test/runtime/scratch.h"
 
 #include "gtest/gtest.h"
 
 #include <cmath>
 #include <cstring>
+#include <sys/resource.h>
 
 namespace boa {
 namespace {
@@ -148,6 +151,24 @@ TEST_F(SafetensorsTest, RefusesWhatAReaderMayTakeInTwoWays) {
 TEST_F(SafetensorsTest, MissingFileIsSaid) {
   EXPECT_EQ(SafetensorsReader::Open("nowhere.safetensors").status().message(),
             "cannot open nowhere.safetensors: No such file or directory");
+}
+
+// Each shard of a folder is an open file, and the limit is told before one is missing.
+TEST_F(SafetensorsTest, MoreShardsThanFilesThatMayBeOpen) {
+  std::string index = "{\"weight_map\": {";
+  for (int i = 0; i < 100; ++i)
+    index +=
+        (i ? ", \"" : "\"") + std::to_string(i) + "\": \"" + std::to_string(i) + ".safetensors\"";
+  const std::string path = scratch.Write("model.safetensors.index.json", index + "}}");
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit few = {150, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  const std::string error(WeightFiles::Open(scratch.path()).status().message());
+  setrlimit(RLIMIT_NOFILE, &limit);
+  EXPECT_EQ(error, "`" + path +
+                       "`: its 100 files are open at once, so the process needs 164 open "
+                       "files, but may have 150; `ulimit -n 164` allows them");
 }
 
 } // namespace
