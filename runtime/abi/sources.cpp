@@ -157,7 +157,7 @@ private:
     for (const char *type : kTokenTypes)
       known |= name == type;
     if (!known || !source.type.empty())
-      Fail("expected one type, uint8, uint16 or uint32, but found `" + name + "`");
+      Fail("expected one type, uint8, uint16, uint32, int32 or int64, but found `" + name + "`");
     source.type = name;
   }
 

@@ -30,7 +30,7 @@
 
 namespace boa {
 
-inline constexpr const char *kTokenTypes[] = {"uint8", "uint16", "uint32"};
+inline constexpr const char *kTokenTypes[] = {"uint8", "uint16", "uint32", "int32", "int64"};
 inline constexpr size_t kMostSources = 64;
 
 enum class SourceKind { bytes, tokens, text, chat };

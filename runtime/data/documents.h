@@ -20,6 +20,7 @@
 #ifndef BOA_RUNTIME_DATA_DOCUMENTS_H
 #define BOA_RUNTIME_DATA_DOCUMENTS_H
 
+#include "runtime/data/token_type.h"
 #include "runtime/io/input_file.h"
 
 #include "absl/status/statusor.h"
@@ -34,7 +35,7 @@ class Documents {
 public:
   static absl::StatusOr<Documents> Open(const std::string &path);
 
-  int64_t token_bytes() const { return width; }
+  TokenType type() const { return form; }
   /// In NAME.bin.
   int64_t tokens() const { return all; }
   const InputFile &file() const { return index; }
@@ -47,7 +48,8 @@ private:
   absl::Status Damaged(const std::string &why) const;
 
   InputFile index;
-  int64_t width = 0, sequences = 0, documents = 0, all = 0;
+  TokenType form;
+  int64_t sequences = 0, documents = 0, all = 0;
   int64_t lengths_at = 0, offsets_at = 0, documents_at = 0; // bytes
 };
 

@@ -103,7 +103,7 @@ TEST(Sources, NameWhatIsWrong) {
   for (const auto &[text, expected] : std::vector<std::pair<const char *, const char *>>{
            {"tokens()", "expected `\"` at `)`"},
            {"tokens(\"\")", "expected a file or a pattern"},
-           {"tokens(\"a\", int8)", "uint8, uint16 or uint32, but found `int8`"},
+           {"tokens(\"a\", int8)", "uint8, uint16, uint32, int32 or int64, but found `int8`"},
            {"tokens(\"a\", uint8, uint16)", "one type"},
            {"tokens(\"a\", end = -1)", "at least 0"},
            {"tokens(\"a\", ending = 1)", "files, type and end"},
