@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/data/text.h"
 
+#include "runtime/data/file_kinds.h"
 #include "runtime/support/units.h"
 
 #include "absl/strings/str_cat.h"
@@ -86,6 +87,8 @@ absl::StatusOr<std::unique_ptr<Source>> OpenText(const DataSource &source,
                         absl::StrCat("training data: ", file.status().message(),
                                      "\n  looked for: ", error ? source.files : whole));
   }
+  if (absl::Status status = CheckKind(*file, Wanted::bytes); !status.ok())
+    return status;
   auto text = std::make_unique<Text>(source.files, *std::move(file), options.context);
   if (absl::Status status = text->CheckVocabulary(options.vocab); !status.ok())
     return status;

@@ -234,6 +234,29 @@ TEST_F(DataTest, ValidationIsFixed) {
   EXPECT_EQ(a, b);
 }
 
+// Records and compressed files are no texts, though their bytes could be learnt.
+TEST_F(DataTest, ATextIsNoTable) {
+  const auto error_of = [&](const std::string &name, const std::string &contents) {
+    options.data = scratch.Write(name, contents);
+    return Error();
+  };
+  const std::string record = "{\"text\": \"It is.\"}\n", filler(1000, 'x');
+  EXPECT_NE(error_of("a.jsonl", filler).find("it holds JSON records, whose syntax would be learnt"),
+            std::string::npos);
+  EXPECT_NE(Error().find("tokens(\"" + options.data + "\", uint8)"), std::string::npos) << Error();
+  EXPECT_NE(error_of("a.txt", record + record + filler).find("JSON records"), std::string::npos);
+  EXPECT_NE(error_of("a.json", "[\n  {\n    \"prompt\": \"a\"" + filler).find("JSON records"),
+            std::string::npos);
+  EXPECT_NE(error_of("a.gz", "\x1f\x8b\x08" + filler).find("`gunzip -k " + options.data + "`"),
+            std::string::npos);
+  EXPECT_NE(error_of("a.parquet", "PAR1" + filler).find("a Parquet file; `python3 -c "),
+            std::string::npos);
+  // JSON that is no list of records, and programs that begin with a brace.
+  EXPECT_EQ(error_of("b.json", "{\n  \"name\": \"x\",\n  \"content\": 1" + filler), "");
+  EXPECT_EQ(error_of("c.json", "[[1, 2], {\"text\": 1}]" + filler), "");
+  EXPECT_EQ(error_of("d.c", "{ int text; }\n{ int i; }\n" + filler), "");
+}
+
 TEST_F(DataTest, ErrorsSayWhatToDo) {
   std::string good = options.data;
   options.data = "nowhere.txt";

@@ -314,6 +314,20 @@ TEST_F(TokenizedTest, AFullDiskIsAnError) {
   Open();
 }
 
+// Columns that only describe are named once, and not again for tokens that are kept.
+TEST_F(TokenizedTest, ColumnsThatDescribeAreNamed) {
+  std::string lines;
+  for (int i = 0; i < 30; ++i)
+    lines += absl::StrCat(R"({"id": )", i,
+                          R"(, "source": "web", "prompt": "a", "completion": "b"})", "\n");
+  scratch.Write("a.jsonl", lines);
+  options.data = Call("chat", "a.jsonl");
+  Open();
+  EXPECT_THAT(said, HasSubstr("a.jsonl`: not read: `id`, `source`\n"));
+  Open();
+  EXPECT_EQ(said, "");
+}
+
 TEST_F(TokenizedTest, WrongLinesAreNamed) {
   const std::string good = kHello;
   EXPECT_THAT(ErrorOf(good + "{\n"), HasSubstr("bad.jsonl`, line 2: no JSON at byte"));
@@ -355,8 +369,9 @@ TEST_F(TokenizedTest, WhatDoesNotFitTogetherIsRefused) {
   EXPECT_THAT(Error(), HasSubstr("conversations say themselves what is learnt"));
   options.objective = Objective::next_token;
   scratch.Write("other.json", ReadWhole(std::string(BOA_GOLDEN) + "/gpt2.json"));
+  scratch.Write("a.txt", "In the beginning");
   options.data =
-      absl::StrCat("mix(1 ", Call("chat", "a.jsonl"), ", 1 text(\"", scratch.path("a.jsonl"),
+      absl::StrCat("mix(1 ", Call("chat", "a.jsonl"), ", 1 text(\"", scratch.path("a.txt"),
                    "\", tokenizer = \"", scratch.path("other.json"), "\"))");
   EXPECT_THAT(Error(), HasSubstr("are different tokenizers"));
   options.data = absl::StrCat("chat(\"", scratch.path("a.jsonl"), "\", tokenizer = \"",
