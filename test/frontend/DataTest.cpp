@@ -116,7 +116,7 @@ TEST(DataTest, ErrorsPointAtTheirPlace) {
 )");
   EXPECT_EQ(
       refused("data = tokens(\"a\", ends = 1)"),
-      R"(tiny.boa:18:22: error: expected files, type or end in tokens(...) but found 'ends', did you mean 'end'?
+      R"(tiny.boa:18:22: error: expected files, type, end or tokenizer in tokens(...) but found 'ends', did you mean 'end'?
   data = tokens("a", ends = 1)
                      ^~~~
 )");
