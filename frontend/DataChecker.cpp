@@ -78,8 +78,7 @@ bool SettingReader::readSource(const Expr &call, DataSource &source) const {
                                context.diagnostics)
                      .value_or(-1);
   }
-  if (source.is_tokenized())
-    reader.readTokenizer(source);
+  reader.readTokenizer(source);
   return context.diagnostics.count() == errors;
 }
 

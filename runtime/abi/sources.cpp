@@ -149,15 +149,20 @@ private:
           Fail("expected a token of at least 0");
         return;
       }
+      if (name == "tokenizer" && source.tokenizer.empty()) {
+        source.tokenizer = ReadString();
+        return;
+      }
       if (name != "type")
-        Fail("tokens(...) takes the arguments files, type and end once, but found `" + name + "`");
+        Fail("tokens(...) takes the arguments files, type, end and tokenizer once, but found `" +
+             name + "`");
       name = ReadName();
     }
     bool known = false;
     for (const char *type : kTokenTypes)
       known |= name == type;
     if (!known || !source.type.empty())
-      Fail("expected one type, uint8, uint16 or uint32, but found `" + name + "`");
+      Fail("expected one type, uint8, uint16, uint32, int32 or int64, but found `" + name + "`");
     source.type = name;
   }
 
@@ -224,8 +229,10 @@ std::string FormatSource(const DataSource &source) {
   if (source.kind == SourceKind::bytes)
     return (IsSourceCall(source.files) ? "./" : "") + source.files;
   std::string text = std::string(CallOf(source.kind)) + "(\"" + source.files + '"';
+  const std::string tokenizer =
+      source.tokenizer.empty() ? "" : ", tokenizer = \"" + source.tokenizer + '"';
   if (source.is_tokenized())
-    text += ", tokenizer = \"" + source.tokenizer + '"';
+    text += tokenizer;
   if (!source.form.empty())
     text += ", template = \"" + source.form + '"';
   if (source.special)
@@ -236,7 +243,7 @@ std::string FormatSource(const DataSource &source) {
     text += ", " + source.type;
   if (source.end >= 0)
     text += ", end = " + std::to_string(source.end);
-  return text + ")";
+  return text + (source.is_tokenized() ? "" : tokenizer) + ")";
 }
 
 std::string FormatSources(const std::vector<DataSource> &sources) {

@@ -9,7 +9,8 @@
 // users write it behind --data:
 //
 //   a/path.txt                                      a text; each byte is a token
-//   tokens("shards/*.bin", uint16, end = 50256)     files of tokens
+//   tokens("shards/*.bin", uint16, end = 50256)     files of tokens; `tokenizer = "t.json"` tells
+//                                                   which of them are special
 //   text("a/*.txt", tokenizer = "t.json")           texts of which a tokenizer makes tokens; with
 //                                                   `special = true` special tokens in them count
 //   chat("a.jsonl", tokenizer = "t.json")           conversations, of which the answers are
@@ -30,7 +31,7 @@
 
 namespace boa {
 
-inline constexpr const char *kTokenTypes[] = {"uint8", "uint16", "uint32"};
+inline constexpr const char *kTokenTypes[] = {"uint8", "uint16", "uint32", "int32", "int64"};
 inline constexpr size_t kMostSources = 64;
 
 enum class SourceKind { bytes, tokens, text, chat };
@@ -41,8 +42,8 @@ struct DataSource {
   // tokens
   std::string type; // of kTokenTypes; empty: that of the header, or uint16
   int64_t end = -1; // the token that ends a document; negative: none
+  std::string tokenizer; // path of its file; empty: none, of tokens alone
   // text and chat
-  std::string tokenizer; // path of its file
   bool special = false;  // text: special tokens in it count as such
   std::string form;      // chat: name of the template; empty: that of the tokenizer
   bool packed = true;    // false: each document begins a sequence

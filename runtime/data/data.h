@@ -61,6 +61,7 @@ struct DataOptions {
 
   bool evaluates() const { return evaluate_every > 0 && evaluate_batches > 0; }
   int64_t batch() const { return micro_batches * micro_batch; }
+  int64_t asked() const; // sequences of an evaluation, if there are so many
 };
 
 /// Names of settings that tell the files of a pattern: `files of PATTERN` of all together, and
@@ -90,13 +91,15 @@ public:
   /// `starts`, if not null, are the positions at which the documents of tokens begin.
   absl::Status FillTraining(int64_t step, int64_t micro_batch, int32_t *tokens, int32_t *targets,
                             int32_t *starts = nullptr) const;
-  /// One micro-batch of the `evaluate_batches` batches of validation. Every evaluation has the
-  /// same sequences. They are spread evenly over the validation part.
+  /// The sequences of an evaluation: those of `evaluate_batches` batches, or all that there are. So
+  /// none comes twice.
+  int64_t ValidationSequences() const;
+  /// One micro-batch of them. Every evaluation has the same ones, spread evenly over the part for
+  /// validation. Behind the last, no target counts.
   absl::Status FillValidation(int64_t micro_batch, int32_t *tokens, int32_t *targets,
                               int32_t *starts = nullptr) const;
 
-  /// All sequences for validation, in the order of the sources: each of their tokens is in one, but
-  /// for those behind the last.
+  /// All sequences for validation, in the order of the sources: each of their tokens is in one.
   int64_t WholeSequences() const;
   /// `micro_batch` of them, from `first` on: [micro_batch, context] each. Behind the last, no
   /// target counts.
@@ -120,8 +123,9 @@ private:
     std::shared_ptr<const Source> source;
     int64_t first = 0, windows = 0;
     bool packed = true;
-    bool tokenized = false; // documents are known
-    std::string identity;   // "tokens with fingerprint 0123456789abcdef"
+    bool knows_special = false; // which tokens are not masked
+    SourceKind kind = SourceKind::bytes;
+    std::string identity; // "tokens with fingerprint 0123456789abcdef"
   };
   struct Sample {
     const Part *part = nullptr;
@@ -134,17 +138,21 @@ private:
   absl::Status OpenPart(const DataSource &, Part &);
   absl::Status CheckPart(const Part &, bool validates) const;
   absl::Status TakeTokenizer(const DataSource &);
+  absl::Status TakeSpecial(const DataSource &);
   Sample SampleOf(int64_t step, int64_t sequence) const;
+  /// Without a part: there is none.
   Sample ValidationSample(int64_t sequence) const;
+  Sample WholeSample(int64_t sequence) const;
   int64_t WholeSequences(const Part &) const;
-  /// Sequence i of those that the pointers point to.
+  int64_t Stride(const Part &) const; // from one whole sequence to the next
+  /// Sequence i of those that the pointers point to. A sample without a part has no target.
   absl::Status FillSequence(const Sample &, int64_t i, int32_t *tokens, int32_t *targets,
                             int32_t *starts) const;
 
   DataOptions options;
   MaskOptions mask;
   std::vector<Part> training, validation;
-  Mixture mixture, validation_mixture;
+  Mixture mixture;
   std::map<std::string, std::string> settings;
   std::string tokenizer, tokenizer_print; // the first one, and a hash of it
   // Of the opened commit.
@@ -153,6 +161,7 @@ private:
   std::vector<int64_t> consumed_of;  // of each part
   std::vector<int64_t> counted;      // what the mixture says of `consumed`
   std::vector<int64_t> validated_of; // sequences of one evaluation, of each part
+  std::vector<bool> special;         // tokens that are not masked; of masked tokens alone
 };
 
 } // namespace boa

@@ -19,9 +19,6 @@ constexpr char kIndexMagic[9] = {'M', 'M', 'I', 'D', 'I', 'D', 'X', 0, 0};
 constexpr int64_t kIndexHeadBytes = sizeof kIndexMagic + 8 + 1 + 8 + 8;
 constexpr int64_t kNumbersAtOnce = 1 << 16; // numbers that are read at once
 
-/// Bytes of a token of that type; 0: not a type of tokens.
-int64_t WidthOf(uint8_t type) { return type == 1 ? 1 : type == 8 ? 2 : type == 4 ? 4 : 0; }
-
 template <typename Number>
 absl::Status ReadNumbers(const InputFile &file, int64_t at, int64_t first, int64_t count,
                          std::vector<Number> &numbers) {
@@ -74,10 +71,12 @@ absl::Status Documents::Check(const InputFile &index) {
   const auto type = static_cast<uint8_t>(head[sizeof kIndexMagic + 8]);
   if (std::memcmp(head, kIndexMagic, sizeof kIndexMagic) != 0 || version != 1)
     return Damaged("it is not a Megatron index of version 1");
-  width = WidthOf(type);
-  if (width == 0)
+  const std::optional<TokenType> known = TokenType::OfIndex(type);
+  if (!known)
     return Damaged(absl::StrCat("its tokens are of type ", type,
-                                ": expected uint8 (1), int32 (4) or uint16 (8)"));
+                                type == 6 || type == 7 ? ", which has fractions" : "",
+                                ": expected whole numbers, which are 1 to 5 and 8 to 10"));
+  form = *known;
   const uint64_t most = uint64_t(index.size()) / 8;
   if (counts[0] > most || counts[1] > most || counts[1] < 1)
     return Damaged(absl::StrCat("it is truncated: it names ", counts[0], " sequences and ",
@@ -100,7 +99,7 @@ absl::Status Documents::Check(const InputFile &index) {
     if (absl::Status status = ReadNumbers(index, offsets_at, first, count, numbers); !status.ok())
       return status;
     for (size_t i = 0; i < size_t(count); ++i) {
-      if (lengths[i] < 0 || numbers[i] != all * width)
+      if (lengths[i] < 0 || numbers[i] != all * form.width)
         return Damaged(absl::StrCat("sequence ", first + int64_t(i),
                                     " does not begin where the one before it ends"));
       all += lengths[i];
@@ -132,7 +131,7 @@ absl::StatusOr<int64_t> Documents::BeginOf(const InputFile &index, int64_t docum
     return all;
   if (absl::Status status = index.Read(offsets_at + 8 * sequence, &offset, 8); !status.ok())
     return status;
-  return offset / width;
+  return offset / form.width;
 }
 
 absl::Status Documents::FindBegins(int64_t begin, int64_t end, std::vector<int64_t> &begins) const {

@@ -20,6 +20,7 @@
 #ifndef BOA_RUNTIME_DATA_DOCUMENTS_H
 #define BOA_RUNTIME_DATA_DOCUMENTS_H
 
+#include "runtime/data/token_type.h"
 #include "runtime/io/input_file.h"
 
 #include "absl/status/statusor.h"
@@ -36,7 +37,7 @@ public:
   /// `stays_open`: else each search opens the file.
   static absl::StatusOr<Documents> Open(const std::string &path, bool stays_open = true);
 
-  int64_t token_bytes() const { return width; }
+  TokenType type() const { return form; }
   /// In NAME.bin.
   int64_t tokens() const { return all; }
   /// The file, which `room` holds if it does not stay open.
@@ -51,8 +52,9 @@ private:
 
   std::string name;
   std::optional<InputFile> open;
+  TokenType form;
   int64_t bytes = 0;
-  int64_t width = 0, sequences = 0, documents = 0, all = 0;
+  int64_t sequences = 0, documents = 0, all = 0;
   int64_t lengths_at = 0, offsets_at = 0, documents_at = 0; // bytes
 };
 

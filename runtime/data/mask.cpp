@@ -10,22 +10,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 namespace boa {
 
-void MaskTokens(const MaskOptions &options, uint64_t key, int64_t context, int32_t *tokens,
-                int32_t *targets) {
-  const int64_t count =
-      std::clamp<int64_t>(std::llround(options.probability * context), 1, context);
-  // The beginning of a shuffle (Fisher and Yates).
-  std::vector<int64_t> positions(context);
-  std::iota(positions.begin(), positions.end(), 0);
+void MaskTokens(const MaskOptions &options, uint64_t key, std::vector<int64_t> positions,
+                int64_t context, int32_t *tokens, int32_t *targets) {
   std::fill_n(targets, context, -1);
+  if (positions.empty())
+    return;
+  const auto most = int64_t(positions.size());
+  const int64_t count = std::clamp<int64_t>(std::llround(options.probability * most), 1, most);
+  // The beginning of a shuffle (Fisher and Yates).
   for (int64_t i = 0; i < count; ++i) {
-    const uint64_t other = i + Below(Hash({key, static_cast<uint64_t>(i), 0}), context - i);
+    const uint64_t other = i + Below(Hash({key, static_cast<uint64_t>(i), 0}), most - i);
     std::swap(positions[i], positions[other]);
     targets[positions[i]] = tokens[positions[i]];
   }

@@ -15,6 +15,8 @@
 #include "absl/strings/str_format.h"
 
 #include <algorithm>
+#include <array>
+#include <initializer_list>
 #include <utility>
 
 namespace boa {
@@ -26,20 +28,80 @@ constexpr int64_t kBytesAtOnce = 1 << 20;
 constexpr size_t kLongestLine = size_t{256} << 20;
 constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
 
+using Names = std::initializer_list<const char *>;
+
+// Columns of a record, and keys of a message, that may carry what a model reads or learns. Who made
+// them meant them to count, so they are used or refused. Any other only describes.
+constexpr Names kTexts = {"answer",
+                          "attention_mask",
+                          "audio",
+                          "audios",
+                          "chat_template",
+                          "chat_template_kwargs",
+                          "chosen",
+                          "content",
+                          "context",
+                          "documents",
+                          "function_call",
+                          "functions",
+                          "history",
+                          "image",
+                          "images",
+                          "input",
+                          "input_ids",
+                          "instruction",
+                          "labels",
+                          "loss_mask",
+                          "loss_weight",
+                          "mask",
+                          "output",
+                          "prefix",
+                          "problem",
+                          "query",
+                          "question",
+                          "reasoning",
+                          "reasoning_content",
+                          "rejected",
+                          "response",
+                          "sample_weight",
+                          "solution",
+                          "suffix",
+                          "target",
+                          "targets",
+                          "text",
+                          "thinking",
+                          "token_ids",
+                          "tool_calls",
+                          "tools",
+                          "train_detail",
+                          "video",
+                          "videos"};
+constexpr Names kTextsOfMessage = {
+    "channel", "name", "recipient", "tool_call_id", "tool_responses", "training_detail", "value"};
+constexpr Names kForms = {"messages", "conversations", "prompt", "completion"};
+constexpr Names kSystems = {"system", "system_prompt", "system_message"};
+// Whether a message is learnt, as several programs write it.
+constexpr Names kLearnt = {"loss", "train", "trainable", "training"};
+// Whether a record is a good answer (KTO).
+constexpr Names kGood = {"kto_tag", "label"};
+
+bool Has(Names names, absl::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Tables write a column that a record lacks as null, or as empty.
+bool IsAbsent(const Json &value) {
+  if (const auto *text = value.get_ptr<const std::string *>()) {
+    const absl::string_view bare = absl::StripAsciiWhitespace(*text);
+    return bare.empty() || bare == "[]" || bare == "{}";
+  }
+  return value.is_null() || (value.is_structured() && value.empty());
+}
+
 /// A member that says something; null if it is absent, null or empty.
 const Json *Given(const Json &object, const char *key) {
   const auto found = object.find(key);
-  return found == object.end() || found->is_null() || (!found->is_string() && found->empty())
-             ? nullptr
-             : &*found;
-}
-
-absl::Status RefuseKeys(const Json &object, std::initializer_list<const char *> keys,
-                        absl::string_view where) {
-  for (const char *key : keys)
-    if (Given(object, key))
-      return Refuse(where, "`", key, "` changes what the model reads, and is not done");
-  return absl::OkStatus();
+  return found == object.end() || IsAbsent(*found) ? nullptr : &*found;
 }
 
 absl::Status ReadText(const Json &object, const char *key, absl::string_view where,
@@ -54,18 +116,50 @@ absl::Status ReadText(const Json &object, const char *key, absl::string_view whe
   return absl::OkStatus();
 }
 
+absl::Status RefuseColumn(absl::string_view where, absl::string_view key) {
+  return Refuse(where, "`", key,
+                "` changes what the model reads or learns, and is not done; where it should not "
+                "count, remove it");
+}
+
+/// A column that repeats what is read says nothing new.
+bool Repeats(const Json &value, const std::vector<ChatMessage> &messages) {
+  const auto *text = value.get_ptr<const std::string *>();
+  return text && std::any_of(messages.begin(), messages.end(),
+                             [&](const ChatMessage &message) { return message.content == *text; });
+}
+
+/// Reads whether a message is learnt.
+absl::Status ReadLearnt(const Json &object, absl::string_view where, ChatMessage &message) {
+  if (const Json *weight = Given(object, "weight")) {
+    if (*weight != 0 && *weight != 1)
+      return Refuse(where, "expected `weight` to be 0 or 1");
+    message.is_learnt = *weight == 1;
+  }
+  for (const char *key : kLearnt)
+    if (const Json *flag = Given(object, key)) {
+      if (!flag->is_boolean())
+        return Refuse(where, "expected `", key, "` to be true or false");
+      if (message.role != "assistant" && flag->get<bool>())
+        return Refuse(where, "`", key, "` is true, but only messages of the assistant are learnt");
+      message.is_learnt = message.is_learnt && flag->get<bool>();
+    }
+  return absl::OkStatus();
+}
+
 absl::Status ReadMessage(const Json &object, bool is_share_gpt, const std::string &where,
-                         ChatMessage &message) {
+                         ChatRecord &record) {
+  const char *role = is_share_gpt ? "from" : "role", *content = is_share_gpt ? "value" : "content";
   if (!object.is_object())
-    return Refuse(where, "expected an object with ",
-                  is_share_gpt ? "`from` and `value`" : "`role` and `content`", " but found ",
+    return Refuse(where, "expected an object with `", role, "` and `", content, "` but found ",
                   object.type_name());
-  absl::Status status =
-      RefuseKeys(object, {"tool_calls", "function_call", "reasoning_content"}, where);
+  for (const char *key : {"tool_calls", "function_call"}) // they have no content then
+    if (Given(object, key))
+      return RefuseColumn(where, key);
+  ChatMessage message;
+  absl::Status status = ReadText(object, role, where, message.role);
   if (status.ok())
-    status = ReadText(object, is_share_gpt ? "from" : "role", where, message.role);
-  if (status.ok())
-    status = ReadText(object, is_share_gpt ? "value" : "content", where, message.content);
+    status = ReadText(object, content, where, message.content);
   if (!status.ok())
     return status;
   if (is_share_gpt && message.role == "human")
@@ -75,12 +169,17 @@ absl::Status ReadMessage(const Json &object, bool is_share_gpt, const std::strin
   if (message.role != "system" && message.role != "user" && message.role != "assistant")
     return Refuse(where, "expected the role system, user or assistant but found `", message.role,
                   "`");
-  if (const Json *weight = Given(object, "weight")) {
-    const bool is_number = weight->is_number_integer() && (*weight == 0 || *weight == 1);
-    if (!is_number)
-      return Refuse(where, "expected `weight` to be 0 or 1");
-    message.is_learnt = *weight == 1;
+  if (status = ReadLearnt(object, where, message); !status.ok())
+    return status;
+  for (const auto &[key, value] : object.items()) {
+    if (IsAbsent(value) || key == role || key == content || key == "weight" || Has(kLearnt, key))
+      continue;
+    if (!Has(kTexts, key) && !Has(kTextsOfMessage, key))
+      record.unread.push_back(key);
+    else if (value != false && !Repeats(value, {message}))
+      return RefuseColumn(where, key);
   }
+  record.messages.push_back(std::move(message));
   return absl::OkStatus();
 }
 
@@ -89,19 +188,56 @@ absl::Status ReadMessages(const Json &list, const char *key, ChatRecord &record)
     return Refuse("expected `", key, "` to be a list but found ", list.type_name());
   if (list.empty())
     return Refuse("`", key, "` is empty");
-  for (size_t i = 0; i < list.size(); ++i) {
-    ChatMessage message;
+  for (size_t i = 0; i < list.size(); ++i)
     if (absl::Status status =
             ReadMessage(list[i], absl::string_view(key) == "conversations",
-                        absl::StrCat("message ", i + 1, " of `", key, "`: "), message);
+                        absl::StrCat("message ", i + 1, " of `", key, "`: "), record);
         !status.ok())
       return status;
-    record.messages.push_back(std::move(message));
-  }
   if (std::none_of(record.messages.begin(), record.messages.end(), [](const ChatMessage &message) {
         return message.role == "assistant" && message.is_learnt;
       }))
     return Refuse("no message of the assistant is to be learnt");
+  return absl::OkStatus();
+}
+
+/// A system prompt beside the messages is the first of them.
+absl::Status ReadSystem(const Json &object, ChatRecord &record) {
+  for (const char *key : kSystems) {
+    if (!Given(object, key))
+      continue;
+    if (record.is_pair)
+      return Refuse("`", key,
+                    "` changes what the model reads, and a prompt has no place for it; "
+                    "put it into `prompt`");
+    ChatMessage system = {"system", "", true};
+    if (absl::Status status = ReadText(object, key, "", system.content); !status.ok())
+      return status;
+    const ChatMessage &first = record.messages[0];
+    if (first.role != "system")
+      record.messages.insert(record.messages.begin(), std::move(system));
+    else if (first.content != system.content)
+      return Refuse("`", key,
+                    "` differs from the system prompt that the messages have; remove one "
+                    "of them");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckColumns(const Json &object, ChatRecord &record) {
+  for (const auto &[key, value] : object.items()) {
+    const bool is_form = Has(kForms, key) && (key != "prompt" || record.is_pair);
+    if (IsAbsent(value) || is_form || Has(kSystems, key))
+      continue;
+    const bool is_text = Has(kTexts, key) || Has(kForms, key) || key == "weight" ||
+                         ((Has(kGood, key) || Has(kLearnt, key)) && value.is_boolean());
+    const bool says_no = value == false || value == 0;
+    const bool is_neutral = Has(kTexts, key) ? says_no : value == true || value == 1;
+    if (!is_text)
+      record.unread.push_back(key);
+    else if (!is_neutral && !Repeats(value, record.messages))
+      return RefuseColumn("", key);
+  }
   return absl::OkStatus();
 }
 
@@ -117,20 +253,22 @@ absl::StatusOr<ChatRecord> ParseRecord(absl::string_view line) {
   const Json &object = *read;
   if (!object.is_object())
     return Refuse("expected one JSON object a line but found ", object.type_name());
-  if (absl::Status status = RefuseKeys(object, {"tools", "functions", "documents"}, "");
-      !status.ok())
-    return status;
-  const auto messages = object.find("messages"), conversations = object.find("conversations");
-  const bool has_messages = messages != object.end(),
-             has_conversations = conversations != object.end(),
-             has_pair = object.contains("prompt") || object.contains("completion");
-  if (has_messages + has_conversations + has_pair != 1)
-    return Refuse("expected ", has_messages || has_conversations || has_pair ? "only one of" : "",
-                  has_messages || has_conversations || has_pair ? " " : "",
+  // Where several forms are there, those count that say something.
+  const auto form_of = [&](auto is_there) {
+    const bool has_messages = is_there("messages"), has_conversations = is_there("conversations");
+    const bool has_pair =
+        is_there("completion") || (is_there("prompt") && !has_messages && !has_conversations);
+    return std::array<bool, 3>{has_messages, has_conversations, has_pair};
+  };
+  std::array<bool, 3> forms = form_of([&](const char *key) { return Given(object, key); });
+  if (!forms[0] && !forms[1] && !forms[2])
+    forms = form_of([&](const char *key) { return object.contains(key); });
+  if (const int count = forms[0] + forms[1] + forms[2]; count != 1)
+    return Refuse("expected ", count > 1 ? "only one of " : "",
                   "`messages`, `conversations`, or `prompt` and `completion`");
   ChatRecord record;
   absl::Status status;
-  if (has_pair) {
+  if (forms[2]) {
     record.is_pair = true;
     status = ReadText(object, "prompt", "", record.prompt);
     if (status.ok())
@@ -138,9 +276,13 @@ absl::StatusOr<ChatRecord> ParseRecord(absl::string_view line) {
     if (status.ok() && record.completion.empty())
       status = Refuse("`completion` is empty");
   } else {
-    status = has_messages ? ReadMessages(*messages, "messages", record)
-                          : ReadMessages(*conversations, "conversations", record);
+    const char *key = forms[0] ? "messages" : "conversations";
+    status = ReadMessages(object[key], key, record);
   }
+  if (status.ok())
+    status = ReadSystem(object, record);
+  if (status.ok())
+    status = CheckColumns(object, record);
   if (!status.ok())
     return status;
   return record;

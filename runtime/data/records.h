@@ -11,8 +11,10 @@
 //   {"conversations": [{"from": "human", "value": "..."}, {"from": "gpt", "value": "..."}]}
 //   {"prompt": "...", "completion": "..."}
 //
-// A message of the assistant with `"weight": 0` is not learnt. Other keys, such as an id, say
-// nothing about the text; those that would change it, such as `tools`, are refused.
+// A message of the assistant with `"weight": 0` or `"train": false` is not learnt. `system` beside
+// the messages is their first one. A column that is null or empty counts as absent. Those that may
+// change what the model reads or learns, such as `tools`, are refused. All others, such as an id,
+// are not read, and the record names them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DATA_RECORDS_H
@@ -36,6 +38,7 @@ struct ChatRecord {
   std::vector<ChatMessage> messages; // of a conversation
   bool is_pair = false;              // a prompt and its completion instead
   std::string prompt, completion;
+  std::vector<std::string> unread; // columns that only describe
 };
 
 /// Errors do not name the file and the line.

@@ -9,14 +9,16 @@
 //
 //   llm.c     256 x i32 {20240520, 1, tokens}, then uint16; {20240801, 7, tokens}, then uint32
 //   Megatron  NAME.bin with NAME.idx beside it (documents.h)
+//   NumPy     an array of one axis, of any whole numbers (.npy)
 //   raw       tokens alone, as nanoGPT writes them; uint16 unless the type is given
 //
 // NAME.targets beside NAME.bin says which of its tokens are targets, and NAME.begins where
 // documents begin (token_marks.h).
 //
 // Refuses a file whose size does not fit its header or its type, a type that contradicts the
-// header, and files of other kinds. A token outside of the vocabulary is an error when it is read,
-// with its place. The first and the last tokens are read when the file is opened.
+// header, and files of other kinds. Raw numbers of 32 and 64 bits are recognised by their upper
+// halves, and refused under another type. A token outside of the vocabulary is an error when it is
+// read, with its place. The first and the last tokens are read when the file is opened.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DATA_SHARD_H
@@ -24,6 +26,7 @@
 
 #include "runtime/data/documents.h"
 #include "runtime/data/token_marks.h"
+#include "runtime/data/token_type.h"
 #include "runtime/io/input_file.h"
 
 #include "absl/status/status.h"
@@ -59,12 +62,13 @@ private:
   absl::Status Recognise(const InputFile &, const std::string &type, bool stays_open);
   absl::Status FindIndex(const InputFile &, bool stays_open);
   absl::Status FindMarks(Mark, bool stays_open, std::optional<TokenMarks> &) const;
-  absl::Status CheckRaw(const InputFile &, bool is_type_given);
+  absl::Status CheckRaw(const InputFile &, const std::string &type) const;
   absl::Status ReadFrom(const InputFile &, int64_t first, int64_t tokens, int32_t *to) const;
   absl::StatusOr<InputFile> Reopen() const;
 
   std::string name;
-  int64_t width = 2, head = 0, count = 0; // bytes of a token, bytes before the first, tokens
+  TokenType form;
+  int64_t head = 0, count = 0; // bytes before the first token; tokens
   int64_t bytes = 0, vocab = 0;
   std::optional<Documents> index;
   std::optional<TokenMarks> targeted, begun;

@@ -32,7 +32,7 @@ std::vector<std::string> FilesOf(const std::vector<DataSource> &sources) {
       found = FindFiles(source.files);
     else
       found = FindShards(source.files);
-    if (source.is_tokenized())
+    if (!source.tokenizer.empty())
       found.push_back(source.tokenizer);
     files.insert(files.end(), found.begin(), found.end());
   }

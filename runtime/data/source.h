@@ -30,8 +30,9 @@
 namespace boa {
 
 struct Window {
-  std::vector<int32_t> tokens; // context + 1
-  /// Positions whose next token is no target, perhaps some of them twice.
+  std::vector<int32_t> tokens; // context + 1; 0 behind the last one of the source
+  /// Positions whose next token is no target, perhaps some of them twice. Of a masked source,
+  /// positions whose own token is none.
   std::vector<int64_t> untargeted;
   /// Positions at which documents begin, in any order. The first position need not be among them.
   std::vector<int64_t> begins;
@@ -56,6 +57,7 @@ public:
   virtual int64_t windows() const = 0;
   /// Whether a window begins at each token, as in a text. Else each token is in one window.
   virtual bool overlaps() const = 0;
+  /// One that overlaps has windows behind the last, too, as long as a token stands in them.
   virtual absl::Status Read(int64_t window, Window &) const = 0;
   /// Whether Read tells where documents begin. Else all is one document.
   virtual bool TellsDocuments() const { return false; }
@@ -73,7 +75,8 @@ public:
 
 struct SourceOptions {
   int64_t vocab = 256, context = 0;
-  CacheOptions cache; // of text(...) and chat(...)
+  bool masked = false; // a token is predicted where it stands, and not before
+  CacheOptions cache;  // of text(...) and chat(...)
 };
 
 /// Opens all files, and checks what can be checked without reading all of them.

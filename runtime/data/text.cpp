@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/data/text.h"
 
+#include "runtime/data/file_kinds.h"
 #include "runtime/support/units.h"
 
 #include "absl/strings/str_cat.h"
@@ -20,8 +21,9 @@ namespace {
 
 class Text : public Source {
 public:
-  Text(std::string path, InputFile file, int64_t context)
-      : path(std::move(path)), file(std::move(file)), context(context) {}
+  Text(std::string path, InputFile file, const SourceOptions &options)
+      : path(std::move(path)), file(std::move(file)), context(options.context),
+        masked(options.masked) {}
 
   std::string name() const override { return path; }
   const char *unit() const override { return "bytes"; }
@@ -35,12 +37,19 @@ public:
   std::string Describe() const override { return FormatBytes(size()); }
 
   absl::Status Read(int64_t window, Window &to) const override {
+    // Masked bytes see what follows, so that there is no padding (tokens.h).
+    const int64_t begin = masked ? std::min(window, size() - context) : window;
+    const int64_t count = std::min<int64_t>(context + 1, size() - begin);
     std::vector<uint8_t> bytes(context + 1);
-    if (absl::Status status = file.Read(window, bytes.data(), bytes.size()); !status.ok())
+    if (absl::Status status = file.Read(begin, bytes.data(), count); !status.ok())
       return status;
     to.tokens.assign(bytes.begin(), bytes.end());
     to.untargeted.clear();
     to.begins.clear();
+    for (int64_t i = begin; masked && i < window; ++i)
+      to.untargeted.push_back(i - begin);
+    for (int64_t i = count; !masked && i <= context; ++i)
+      to.untargeted.push_back(i - 1);
     return absl::OkStatus();
   }
 
@@ -72,6 +81,7 @@ private:
   const std::string path;
   const InputFile file;
   const int64_t context;
+  const bool masked;
 };
 
 } // namespace
@@ -86,7 +96,9 @@ absl::StatusOr<std::unique_ptr<Source>> OpenText(const DataSource &source,
                         absl::StrCat("training data: ", file.status().message(),
                                      "\n  looked for: ", error ? source.files : whole));
   }
-  auto text = std::make_unique<Text>(source.files, *std::move(file), options.context);
+  if (absl::Status status = CheckKind(*file, Wanted::bytes); !status.ok())
+    return status;
+  auto text = std::make_unique<Text>(source.files, *std::move(file), options);
   if (absl::Status status = text->CheckVocabulary(options.vocab); !status.ok())
     return status;
   return text;

@@ -8,11 +8,14 @@
 
 #include "runtime/data/conversation.h"
 #include "runtime/data/encode_text.h"
+#include "runtime/data/file_kinds.h"
 #include "runtime/data/tokens.h"
+#include "runtime/support/printable.h"
 #include "runtime/support/units.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 
 #include <algorithm>
 #include <chrono>
@@ -24,8 +27,9 @@ namespace boa {
 namespace {
 
 // Of all that the tokens depend on here: another number makes all of them again.
-constexpr int kCacheVersion = 2;
+constexpr int kCacheVersion = 3;
 constexpr int64_t kGroupBytes = 64 << 20;
+constexpr size_t kMostNamed = 16; // columns in a note
 constexpr int64_t kTextHashBlock = 64 << 10, kTextHashBlocks = 256;
 constexpr int64_t kLargestTokenizer = 256 << 20; // of a GGUF file, what is behind are weights
 
@@ -221,6 +225,10 @@ private:
                                      files == 1 ? " file in " : " files in ",
                                      FormatSeconds(seconds), ", kept in ",
                                      options.cache.directory));
+    if (!unread.empty())
+      options.cache.say(absl::StrCat("note: `", source.files, "`: not read: `",
+                                     Printable(absl::StrJoin(unread, "`, `")), "`",
+                                     unread.size() == kMostNamed ? " and perhaps more" : ""));
     return absl::OkStatus();
   }
 
@@ -257,8 +265,10 @@ private:
       absl::StatusOr<InputFile> file = InputFile::Open(path);
       if (!file.ok())
         return file.status();
-      absl::Status status = conversations.ok() ? MakeRecords(*file, *conversations, writer)
-                                               : MakeText(*file, encoder, writer);
+      absl::Status status = CheckKind(*file, conversations.ok() ? Wanted::records : Wanted::text);
+      if (status.ok())
+        status = conversations.ok() ? MakeRecords(*file, *conversations, writer)
+                                    : MakeText(*file, encoder, writer);
       if (!status.ok())
         return status;
       done_bytes += file->size();
@@ -319,6 +329,10 @@ private:
       absl::StatusOr<ChatRecord> record = ParseRecord(line);
       if (!record.ok())
         return AtLine(file.path(), number, record.status());
+      for (const std::string &column : record->unread)
+        if (unread.size() < kMostNamed &&
+            std::find(unread.begin(), unread.end(), column) == unread.end())
+          unread.push_back(column);
       tokens.clear();
       targets.clear();
       absl::Status status = encoder.Encode(*record, tokens, targets);
@@ -342,6 +356,7 @@ private:
   std::vector<Group> groups;
   std::shared_ptr<const Tokenizer> tokenizer; // opened when it is needed
   int64_t done_bytes = 0, all_bytes = 0;      // to show
+  std::vector<std::string> unread;            // columns of records that only describe
 };
 
 } // namespace

@@ -32,9 +32,10 @@ absl::Status Stopped() {
 
 class TokenSource : public Source {
 public:
-  TokenSource(DataSource source, std::vector<Shard> opened, ShardNames names, int64_t context)
+  TokenSource(DataSource source, std::vector<Shard> opened, ShardNames names,
+              const SourceOptions &options)
       : source(std::move(source)), shards(std::move(opened)), names(std::move(names)),
-        context(context) {
+        context(options.context), masked(options.masked) {
     begins.push_back(0);
     for (const Shard &shard : shards)
       begins.push_back(begins.back() + shard.tokens());
@@ -42,8 +43,8 @@ public:
 
   /// Finds the windows that have a target, if any token is none.
   absl::Status FindWindows() {
-    if (std::none_of(shards.begin(), shards.end(),
-                     [](const Shard &shard) { return shard.targets().has_value(); }))
+    if (masked || std::none_of(shards.begin(), shards.end(),
+                               [](const Shard &shard) { return shard.targets().has_value(); }))
       return absl::OkStatus();
     const int64_t all = AllWindows();
     WindowSet set(all);
@@ -51,8 +52,7 @@ public:
     int64_t next = 1; // tokens before it are of windows that have a target
     const auto add = [&](int64_t token) {
       const int64_t window = (token - 1) / context;
-      if (window < all)
-        set.Add(window);
+      set.Add(window);
       next = (window + 1) * context + 1;
     };
     for (size_t i = 0; i < shards.size(); ++i) {
@@ -109,14 +109,16 @@ public:
 
   absl::Status Read(int64_t place, Window &to) const override {
     const int64_t window = targeted ? targeted->At(place) : place;
-    to.tokens.resize(size_t(context + 1));
+    // The first token that is its own, and the first one of all.
+    const int64_t own = window * context, begin = masked ? std::min(own, size() - context) : own;
+    const int64_t end = std::min(begin + context + 1, size());
+    to.tokens.assign(size_t(context + 1), 0);
     to.untargeted.clear();
     to.begins.clear();
-    const int64_t begin = window * context, end = std::min(begin + context + 1, size());
-    if (end == begin + context) { // behind the last one there is no token
-      to.tokens[size_t(context)] = 0;
-      to.untargeted.push_back(context - 1);
-    }
+    for (int64_t i = begin; masked && i < own; ++i)
+      to.untargeted.push_back(i - begin);
+    for (int64_t i = end; !masked && i <= begin + context; ++i)
+      to.untargeted.push_back(i - begin - 1);
     int64_t at = begin;
     for (size_t i = ShardOf(begin); at < end; ++i) {
       const int64_t count = std::min(end, begins[i + 1]) - at;
@@ -124,20 +126,21 @@ public:
               shards[i].Read(at - begins[i], count, to.tokens.data() + (at - begin));
           !status.ok())
         return status;
-      if (absl::Status status =
-              FindUntargeted(i, std::max(at, begin + 1), at + count, begin, to.untargeted);
+      if (absl::Status status = FindUntargeted(i, masked ? at : std::max(at, begin + 1), at + count,
+                                               begin, to.untargeted);
           !status.ok())
         return status;
       if (absl::Status status = FindBegins(i, at, at + count, begin, to.begins); !status.ok())
         return status;
       at += count;
     }
-    for (int64_t i = 0; source.end >= 0 && i < context; ++i)
+    for (int64_t i = 0; source.end >= 0 && i < std::min(context, end - begin); ++i)
       if (to.tokens[size_t(i)] == source.end)
         to.begins.push_back(i + 1);
-    // The first token of a document is no target.
+    // Nothing of its own document stands before the first token, so it cannot be predicted from
+    // there.
     for (int64_t position : to.begins)
-      if (position > 0)
+      if (!masked && position > 0)
         to.untargeted.push_back(position - 1);
     return absl::OkStatus();
   }
@@ -165,8 +168,14 @@ public:
   }
 
 private:
-  /// The last one may have no token behind it, which would only begin another document.
-  int64_t AllWindows() const { return (size() - source.packed) / context; }
+  /// Behind the last token of all there is none to predict, but padding may follow before it.
+  int64_t AllWindows() const {
+    if (masked)
+      return size() < context ? 0 : (size() - 1) / context + 1;
+    if (!source.packed)
+      return size() / context;
+    return size() < 2 ? 0 : (size() - 2) / context + 1;
+  }
   size_t ShardOf(int64_t token) const {
     return size_t(std::upper_bound(begins.begin(), begins.end(), token) - begins.begin()) - 1;
   }
@@ -193,7 +202,8 @@ private:
     return absl::OkStatus();
   }
 
-  /// Positions in a window before those tokens of a shard that are no targets.
+  /// Positions in a window before those tokens of a shard that are no targets. Of masked tokens,
+  /// their own positions, but of none that is no target only because it begins a document.
   absl::Status FindUntargeted(size_t shard, int64_t first, int64_t end, int64_t window,
                               std::vector<int64_t> &untargeted) const {
     if (!shards[shard].targets() || first >= end)
@@ -202,9 +212,15 @@ private:
     if (absl::Status status = shards[shard].targets()->Read(first - begins[shard], targets);
         !status.ok())
       return status;
+    std::vector<bool> begun(masked && shards[shard].begins() ? targets.size() : 0);
+    if (absl::Status status = begun.empty()
+                                  ? absl::OkStatus()
+                                  : shards[shard].begins()->Read(first - begins[shard], begun);
+        !status.ok())
+      return status;
     for (size_t i = 0; i < targets.size(); ++i)
-      if (!targets[i])
-        untargeted.push_back(first + int64_t(i) - window - 1);
+      if (!targets[i] && (begun.empty() || !begun[i]))
+        untargeted.push_back(first + int64_t(i) - window - !masked);
     return absl::OkStatus();
   }
 
@@ -212,6 +228,7 @@ private:
   const std::vector<Shard> shards;
   const ShardNames names;
   const int64_t context;
+  const bool masked;
   std::optional<WindowSet> targeted; // nothing: all windows
   std::vector<int64_t> begins;       // of each shard in the whole, and the end
 };
@@ -274,8 +291,7 @@ absl::StatusOr<std::unique_ptr<Source>> OpenShards(const DataSource &source,
       return shard.status();
     shards.push_back(*std::move(shard));
   }
-  auto tokens =
-      std::make_unique<TokenSource>(source, std::move(shards), std::move(names), options.context);
+  auto tokens = std::make_unique<TokenSource>(source, std::move(shards), std::move(names), options);
   if (absl::Status status = tokens->FindWindows(); !status.ok())
     return status;
   return tokens;

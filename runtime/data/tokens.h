@@ -6,15 +6,20 @@
 //===----------------------------------------------------------------------===//
 //
 // The files of a pattern, in the order of their names, one behind the other as if they were one.
-// Window w has the tokens w * context to (w + 1) * context. So each token is predicted once, but
-// for the first one and for those behind the last whole window. The last tenth of the windows is
-// for validation, unless that has files of its own.
+// Window w has the tokens w * context to (w + 1) * context. So each token but the first one is
+// predicted once. In the last window padding follows the last token, and is no target. The last
+// tenth of the windows is for validation, unless that has files of its own.
+//
+// Masked tokens see what follows them, so their windows have no padding. The last one begins
+// earlier, and only those tokens of it are predicted that no other window has. There must be as
+// many tokens as a window has.
 //
 // Documents that are not packed were padded to multiples of the context (tokenized.h), so that each
 // begins a window.
 //
 // Documents end where an index or NAME.begins says so, and behind each token `end`. Where a file
-// says which of its tokens are targets (token_marks.h), windows without a target are left out.
+// says which of its tokens are targets (token_marks.h), windows without a target are left out, but
+// not those of masked tokens.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DATA_TOKENS_H

@@ -22,8 +22,7 @@ namespace boa {
 std::string Committer::ValidatedOn() const {
   std::string text =
       absl::StrCat(program.computation.hash, "\n", WordOf(program.train.objective), "\n",
-                   program.train.evaluate_batches * program.MicroBatches() * program.MicroBatch(),
-                   "\n", program.model.context, "\n");
+                   data.ValidationSequences(), "\n", program.model.context, "\n");
   if (program.TakesDocuments())
     absl::StrAppend(&text, "within documents\n");
   for (const auto &[key, value] : data.facts())

@@ -22,7 +22,9 @@ absl::StatusOr<std::optional<double>> Evaluation::Run(int64_t step) {
   if (absl::Status status = traffic.Settle(); !status.ok())
     return status;
   traffic.End();
-  const int64_t total = program.train.evaluate_batches, micro_batches = program.MicroBatches();
+  const int64_t micro_batches = program.MicroBatches(),
+                of_batch = micro_batches * program.MicroBatch();
+  const int64_t total = (data.ValidationSequences() + of_batch - 1) / of_batch;
   double sum = 0;
   int64_t counted = 0;
   for (int64_t batch = 0; batch < total && !interrupt.interrupted(); ++batch) {

@@ -9,7 +9,9 @@
 #include "runtime/formats/json.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace boa {
@@ -20,58 +22,29 @@ constexpr size_t kMostBytes = size_t{1} << 20;
 /// Keys of any model that change no training: names, special tokens, defaults of generation,
 /// outputs.
 static const std::set<std::string> &CommonKeys() {
-  static const std::set<std::string> keys = {"transformers_version",
-                                             "use_cache",
-                                             "bos_token_id",
-                                             "eos_token_id",
-                                             "pad_token_id",
-                                             "sep_token_id",
-                                             "cls_token_id",
-                                             "mask_token_id",
-                                             "decoder_start_token_id",
-                                             "name_or_path",
-                                             "tokenizer_class",
-                                             "prefix",
-                                             "return_dict",
-                                             "output_attentions",
-                                             "output_hidden_states",
-                                             "torchscript",
-                                             "use_bfloat16",
-                                             "id2label",
-                                             "label2id",
-                                             "num_labels",
-                                             "problem_type",
-                                             "finetuning_task",
-                                             "task_specific_params",
-                                             "gradient_checkpointing",
-                                             "chunk_size_feed_forward",
-                                             "max_length",
-                                             "min_length",
-                                             "do_sample",
-                                             "early_stopping",
-                                             "num_beams",
-                                             "num_beam_groups",
-                                             "diversity_penalty",
-                                             "temperature",
-                                             "top_k",
-                                             "top_p",
-                                             "typical_p",
-                                             "repetition_penalty",
-                                             "length_penalty",
-                                             "no_repeat_ngram_size",
-                                             "encoder_no_repeat_ngram_size",
-                                             "bad_words_ids",
-                                             "num_return_sequences",
-                                             "output_scores",
-                                             "return_dict_in_generate",
-                                             "forced_bos_token_id",
-                                             "forced_eos_token_id",
-                                             "remove_invalid_values",
-                                             "exponential_decay_length_penalty",
-                                             "suppress_tokens",
-                                             "begin_suppress_tokens",
-                                             "unsloth_version",
-                                             "unsloth_fixed"};
+  static const std::set<std::string> keys = {
+      "transformers_version", "use_cache", "bos_token_id", "eos_token_id", "pad_token_id",
+      "sep_token_id", "cls_token_id", "mask_token_id", "decoder_start_token_id", "name_or_path",
+      "tokenizer_class", "prefix", "return_dict", "output_attentions", "output_hidden_states",
+      "torchscript", "use_bfloat16", "id2label", "label2id", "num_labels", "problem_type",
+      "finetuning_task", "task_specific_params", "gradient_checkpointing",
+      "chunk_size_feed_forward", "max_length", "min_length", "do_sample", "early_stopping",
+      "num_beams", "num_beam_groups", "diversity_penalty", "temperature", "top_k", "top_p",
+      "typical_p", "repetition_penalty", "length_penalty", "no_repeat_ngram_size",
+      "encoder_no_repeat_ngram_size", "bad_words_ids", "num_return_sequences", "output_scores",
+      "return_dict_in_generate", "forced_bos_token_id", "forced_eos_token_id",
+      "remove_invalid_values", "exponential_decay_length_penalty", "suppress_tokens",
+      "begin_suppress_tokens", "unsloth_version", "unsloth_fixed",
+      // Of longer texts than a file's own, for tokenizers.
+      "max_sequence_length", "model_max_length", "tokenizer_model_max_length",
+      "tokenizer_padding_side",
+      // Marks of the programs that wrote it.
+      "is_llama_config", "is_qwen2_config", "transformers.js_config", "language", "name",
+      // How a library computes, and what it returns.
+      "attn_implementation", "cache_implementation", "max_new_tokens", "output_past",
+      "unk_token_id", "use_flash_attn", "use_flash_attention_2", "use_reentrant_checkpointing",
+      // Of training alone: noise on embeddings.
+      "neftune_noise_alpha"};
   return keys;
 }
 
@@ -101,14 +74,37 @@ const nlohmann::json *ConfigReader::Read(const std::string &key) {
 }
 
 void ConfigReader::Refuse(const std::string &key, const std::string &why) {
-  if (fault.ok())
-    fault =
-        absl::InvalidArgumentError(absl::StrCat("`", path, "`: key `", prefix, key, "`: ", why));
+  // One key, one fault: what follows from the first says nothing new.
+  if (refused.insert(key).second)
+    faults.push_back(absl::StrCat("key `", prefix, key, "`: ", why));
 }
 
-void ConfigReader::Take(const absl::Status &status) {
-  if (fault.ok())
-    fault = status;
+bool ConfigReader::Good(std::initializer_list<const char *> keys) const {
+  return std::none_of(keys.begin(), keys.end(),
+                      [&](const char *key) { return refused.count(key) > 0; });
+}
+
+void ConfigReader::Agree(std::initializer_list<const char *> names, const char *key, double value) {
+  for (const char *name : names)
+    if (const nlohmann::json *other = Find(name); other && Good({key})) {
+      taken.insert(name);
+      if (!other->is_number() || other->get<double>() != value)
+        Refuse(name, absl::StrCat("it is ", other->dump(), ", but `", prefix, key, "` is ", value,
+                                  ", and both name the same; remove the wrong one"));
+    }
+}
+
+void ConfigReader::Take(const ConfigReader &inner) {
+  faults.insert(faults.end(), inner.faults.begin(), inner.faults.end());
+}
+
+absl::Status ConfigReader::status() const {
+  if (faults.empty())
+    return absl::OkStatus();
+  if (faults.size() == 1)
+    return absl::InvalidArgumentError(absl::StrCat("`", path, "`: ", faults[0]));
+  return absl::InvalidArgumentError(
+      absl::StrCat("`", path, "`: ", faults.size(), " faults\n  ", absl::StrJoin(faults, "\n  ")));
 }
 
 int64_t ConfigReader::Whole(const std::string &key, std::optional<int64_t> fallback, int64_t least,
@@ -197,7 +193,8 @@ ConfigReader ConfigReader::Object(const std::string &key) {
 void ConfigReader::Finish(std::initializer_list<const char *> harmless) {
   const std::set<std::string> more(harmless.begin(), harmless.end());
   for (const auto &[key, value] : values.items()) {
-    const bool off = value.is_null() || (value.is_boolean() && !value.get<bool>());
+    const bool is_empty = (value.is_structured() && value.empty()) || value == "";
+    const bool off = value.is_null() || (value.is_boolean() && !value.get<bool>()) || is_empty;
     if (taken.count(key) || more.count(key) || off || (!key.empty() && key[0] == '_') ||
         (prefix.empty() && CommonKeys().count(key)))
       continue;

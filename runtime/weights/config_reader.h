@@ -20,8 +20,9 @@
 
 namespace boa {
 
-/// Reads an object key by key, and remembers which. The first fault stays in `status`, with the
-/// file and the key; after it, values are defaults. A key that is null is as one that is absent.
+/// Reads an object key by key, and remembers which. Each fault comes into `status`, with the file
+/// and the key; the value of a key with a fault is a default. A key that is null is as one that is
+/// absent.
 class ConfigReader {
 public:
   /// `path`: for errors.
@@ -42,12 +43,17 @@ public:
   ConfigReader Object(const std::string &key);
 
   void Refuse(const std::string &key, const std::string &why);
-  /// The fault of an object in this one.
-  void Take(const absl::Status &status);
-  /// Refuses the first key that was not read. Some change nothing: `harmless`, those of every
-  /// model, null and false.
+  /// Whether no key of these was refused, so that their values can be compared.
+  bool Good(std::initializer_list<const char *> keys) const;
+  /// Other names of what `key` names. Refuses those with another value.
+  void Agree(std::initializer_list<const char *> names, const char *key, double value);
+  /// The faults of an object in this one.
+  void Take(const ConfigReader &inner);
+  /// Refuses each key that was not read. Some change nothing: `harmless`, those of every model,
+  /// null, false, and what is empty.
   void Finish(std::initializer_list<const char *> harmless);
-  const absl::Status &status() const { return fault; }
+  /// All faults.
+  absl::Status status() const;
 
 private:
   ConfigReader() = default;
@@ -57,8 +63,8 @@ private:
   std::string path, prefix;
   nlohmann::json values;
   bool there = true;
-  std::set<std::string> taken;
-  absl::Status fault;
+  std::set<std::string> taken, refused;
+  std::vector<std::string> faults; // "key `a`: why"
 };
 
 /// The text of a configuration with another `dtype`.

@@ -11,6 +11,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
 
 #include <algorithm>
@@ -56,16 +57,20 @@ public:
       if (const int64_t token = file.Number(name, -1); token >= 0)
         config[key] = token;
     CheckRest();
-    if (!fault.ok())
-      return fault;
+    if (!unreadable.ok())
+      return unreadable;
+    if (faults.size() == 1)
+      return absl::InvalidArgumentError(absl::StrCat("`", file.path(), "`: ", faults[0]));
+    if (!faults.empty())
+      return absl::InvalidArgumentError(absl::StrCat("`", file.path(), "`: ", faults.size(),
+                                                     " faults\n  ", absl::StrJoin(faults, "\n  ")));
     return config.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   }
 
 private:
   void Refuse(const std::string &key, const std::string &why) {
-    if (fault.ok())
-      fault = absl::InvalidArgumentError(
-          absl::StrCat("`", file.path(), "`: key `", absl::CHexEscape(key), "`: ", why));
+    if (refused.insert(key).second)
+      faults.push_back(absl::StrCat("key `", absl::CHexEscape(key), "`: ", why));
   }
   std::string Full(const char *key) const { return absl::StrCat(architecture, ".", key); }
   bool Has(const char *key) const { return file.Find(Full(key)) != nullptr; }
@@ -140,7 +145,7 @@ private:
     if (!qwen2)
       config["head_dim"] = head;
     for (const char *key : {"attention.value_length", "rope.dimension_count"})
-      if (Whole(key, head) != head)
+      if (Whole(key, head) != head && faults.empty()) // else it may follow from another fault
         Refuse(Full(key), absl::StrCat("expected ", head, ", the width of a head"));
     if (Whole("expert_count", 0) != 0)
       Refuse(Full("expert_count"), "Boa has no experts");
@@ -169,9 +174,9 @@ private:
       return;
     if (divisors->elements() != head / 2 || head > kWidestHead || kind != "none")
       return Refuse("rope_freqs.weight", absl::StrCat("expected ", head / 2, " numbers"));
-    std::vector<float> found(static_cast<size_t>(head / 2));
+    std::vector<float> found(size_t(std::max<int64_t>(head / 2, 0)));
     if (absl::Status status = file.Read(*divisors, 0, head / 2, found.data()); !status.ok()) {
-      fault = status;
+      unreadable = status;
       return;
     }
     Llama3(config, found, config["rope_theta"].get<double>(), context > 0 ? context : 8192);
@@ -223,8 +228,9 @@ private:
 
   const GgufFile &file;
   const std::string architecture;
-  std::set<std::string> read;
-  absl::Status fault;
+  std::set<std::string> read, refused; // keys
+  std::vector<std::string> faults;
+  absl::Status unreadable; // the file
 };
 
 } // namespace

@@ -23,6 +23,11 @@ struct RopeScaling {
   enum class Kind { none, linear, llama3 } kind = Kind::none;
   double factor = 1, low = 1, high = 1;
   int64_t context = 0; // that the model was trained with before
+
+  bool operator==(const RopeScaling &other) const {
+    return kind == other.kind && factor == other.factor && low == other.low && high == other.high &&
+           context == other.context;
+  }
 };
 
 /// The keys of config.json, for a computation that Boa has.

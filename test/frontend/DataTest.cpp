@@ -105,7 +105,7 @@ TEST(DataTest, ErrorsPointAtTheirPlace) {
   };
   EXPECT_EQ(
       refused("data = tokens(\"a\", int8)"),
-      R"(tiny.boa:18:22: error: expected type to be uint8, uint16 or uint32 but found int8, did you mean 'uint8'?
+      R"(tiny.boa:18:22: error: expected type to be uint8, uint16, uint32, int32 or int64 but found int8, did you mean 'uint8'?
   data = tokens("a", int8)
                      ^~~~
 )");
@@ -116,7 +116,7 @@ TEST(DataTest, ErrorsPointAtTheirPlace) {
 )");
   EXPECT_EQ(
       refused("data = tokens(\"a\", ends = 1)"),
-      R"(tiny.boa:18:22: error: expected files, type or end in tokens(...) but found 'ends', did you mean 'end'?
+      R"(tiny.boa:18:22: error: expected files, type, end or tokenizer in tokens(...) but found 'ends', did you mean 'end'?
   data = tokens("a", ends = 1)
                      ^~~~
 )");

@@ -89,8 +89,8 @@ void Fill(const DataOptions &settings, int64_t step, int64_t batch, int64_t vali
     fuzz::Require(tokens == tokens_again && targets == targets_again, "a batch is the same");
     Check(settings, tokens, targets, documents);
   }
-  if (settings.evaluate_every > 0 && validation < settings.evaluate_batches &&
-      std::max(settings.evaluate_batches, settings.micro_batches) <= kMostElements) {
+  if (settings.evaluate_every > 0 &&
+      validation < data->ValidationSequences() / settings.micro_batch) {
     absl::Status status = data->FillValidation(validation, tokens.data(), targets.data());
     if (!status.ok() && !TokensAreBytes(settings.data))
       return;
@@ -115,7 +115,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   // The same bytes as a file of tokens, and as the index of one.
   for (const char *arguments : {"", ", uint8", ", end = 1"}) {
     settings.data = "tokens(\"" + path + "\"" + arguments + ")";
-    Fill(settings, step % 1000, batch, validation, /*documents=*/*arguments != 0);
+    Fill(settings, step % 1000, batch, validation,
+         // The mask's own token is never masked.
+         /*documents=*/*arguments != 0 || settings.objective == Objective::masked);
   }
   if (absl::StatusOr<Documents> documents = Documents::Open(path); documents.ok()) {
     std::vector<int64_t> begins;

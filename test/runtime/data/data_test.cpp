@@ -17,9 +17,9 @@
 namespace boa {
 namespace {
 
-/// 1000 bytes whose value tells where they stand, modulo 251.
-std::string Ramp() {
-  std::string text(1000, '\0');
+/// Bytes whose value tells where they stand, modulo 251.
+std::string Ramp(size_t bytes = 1000) {
+  std::string text(bytes, '\0');
   for (size_t i = 0; i < text.size(); ++i)
     text[i] = static_cast<char>(i % 251);
   return text;
@@ -75,6 +75,7 @@ TEST_F(DataTest, SamplingIsAFunctionOfSeedStepAndSequence) {
 
 // Cutting a step into other micro-batches changes no sequence of it.
 TEST_F(DataTest, SamplingDoesNotDependOnMicroBatches) {
+  options.data = scratch.Write("text", Ramp(20000));
   std::vector<int32_t> whole(2 * Size()), parts(2 * Size()), targets(2 * Size());
   Data small = Open();
   ASSERT_TRUE(small.FillTraining(3, 0, parts.data(), targets.data()).ok());
@@ -91,7 +92,7 @@ TEST_F(DataTest, SamplingDoesNotDependOnMicroBatches) {
 
 TEST_F(DataTest, TrainingNeverSeesValidation) {
   // The last tenth is marked.
-  options.data = scratch.Write("text", std::string(900, 'a') + std::string(100, 'b'));
+  options.data = scratch.Write("text", std::string(9000, 'a') + std::string(1000, 'b'));
   Data data = Open();
   std::vector<int32_t> tokens(Size()), targets(Size());
   for (int64_t step = 1; step <= 500; ++step) {
@@ -149,6 +150,7 @@ TEST_F(DataTest, MaskingPredictsWhatItHides) {
 
 // So each sequence has the same weight in the loss.
 TEST_F(DataTest, MaskingPredictsTheSameNumberInEverySequence) {
+  options.data = scratch.Write("text", Ramp(20000));
   options.objective = Objective::masked;
   options.mask_token = 255;
   std::vector<int32_t> tokens(Size()), targets(Size());
@@ -213,12 +215,14 @@ TEST_F(DataTest, ValidationMayHaveATextOfItsOwn) {
   options.context = 40;
   Data data = Open();
   EXPECT_EQ(data.Describe(),
-            options.data + ": 0.98 KiB to train on\n" + options.validate + ": 50 B to validate\n");
+            options.data + ": 0.98 KiB to train on\n" + options.validate +
+                ": 50 B to validate\nnote: `evaluate` asks for 24 sequences, and an evaluation has "
+                "all 2, each once\n");
   std::vector<int32_t> tokens(Size()), targets(Size());
-  for (int64_t batch = 0; batch < 6; ++batch) {
-    ASSERT_TRUE(data.FillValidation(batch, tokens.data(), targets.data()).ok());
-    EXPECT_EQ(std::count(tokens.begin(), tokens.end(), 'v'), int64_t(Size()));
-  }
+  ASSERT_TRUE(data.FillValidation(0, tokens.data(), targets.data()).ok());
+  EXPECT_EQ(std::count(tokens.begin(), tokens.end(), 'v'), 50);
+  EXPECT_EQ(std::count(targets.begin(), targets.end(), 'v'), 49);
+  EXPECT_EQ(std::count(targets.begin(), targets.end(), -1), int64_t(Size()) - 49);
   options.context = 60;
   EXPECT_NE(Error().find("own` has 50 bytes, but one sequence takes 61"), std::string::npos)
       << Error();
@@ -228,10 +232,59 @@ TEST_F(DataTest, ValidationMayHaveATextOfItsOwn) {
 
 TEST_F(DataTest, ValidationIsFixed) {
   std::vector<int32_t> a(Size()), b(Size()), targets(Size());
-  ASSERT_TRUE(Open().FillValidation(2, a.data(), targets.data()).ok());
+  ASSERT_TRUE(Open().FillValidation(0, a.data(), targets.data()).ok());
   options.seed = 99;
-  ASSERT_TRUE(Open().FillValidation(2, b.data(), targets.data()).ok());
+  ASSERT_TRUE(Open().FillValidation(0, b.data(), targets.data()).ok());
   EXPECT_EQ(a, b);
+}
+
+// Each byte of the part for validation is a target once, also behind the last whole sequence.
+TEST_F(DataTest, EvaluationCountsEachByteOnce) {
+  options.data = scratch.Write("text", std::string(900, 'a') + Ramp(100));
+  options.evaluate_every = 1;
+  for (const Objective objective : {Objective::next_token, Objective::masked}) {
+    options.objective = objective;
+    options.mask_token = 255;
+    options.mask_probability = 1;
+    const Data data = Open();
+    EXPECT_EQ(data.WholeSequences(), 4);
+    EXPECT_EQ(data.ValidationSequences(), 4); // of 24 that are asked for
+    std::multiset<int32_t> seen, wanted, again;
+    for (int32_t byte = objective == Objective::masked ? 0 : 1; byte < 100; ++byte)
+      wanted.insert(byte);
+    std::vector<int32_t> tokens(Size()), targets(Size());
+    ASSERT_TRUE(data.FillWhole(0, tokens.data(), targets.data()).ok());
+    seen.insert(targets.begin(), targets.end());
+    seen.erase(-1);
+    EXPECT_EQ(seen, wanted);
+    ASSERT_TRUE(data.FillValidation(0, tokens.data(), targets.data()).ok());
+    again.insert(targets.begin(), targets.end());
+    again.erase(-1);
+    EXPECT_EQ(again, wanted);
+  }
+}
+
+// Records and compressed files are no texts, though their bytes could be learnt.
+TEST_F(DataTest, ATextIsNoTable) {
+  const auto error_of = [&](const std::string &name, const std::string &contents) {
+    options.data = scratch.Write(name, contents);
+    return Error();
+  };
+  const std::string record = "{\"text\": \"It is.\"}\n", filler(1000, 'x');
+  EXPECT_NE(error_of("a.jsonl", filler).find("it holds JSON records, whose syntax would be learnt"),
+            std::string::npos);
+  EXPECT_NE(Error().find("tokens(\"" + options.data + "\", uint8)"), std::string::npos) << Error();
+  EXPECT_NE(error_of("a.txt", record + record + filler).find("JSON records"), std::string::npos);
+  EXPECT_NE(error_of("a.json", "[\n  {\n    \"prompt\": \"a\"" + filler).find("JSON records"),
+            std::string::npos);
+  EXPECT_NE(error_of("a.gz", "\x1f\x8b\x08" + filler).find("`gunzip -k " + options.data + "`"),
+            std::string::npos);
+  EXPECT_NE(error_of("a.parquet", "PAR1" + filler).find("a Parquet file; `python3 -c "),
+            std::string::npos);
+  // JSON that is no list of records, and programs that begin with a brace.
+  EXPECT_EQ(error_of("b.json", "{\n  \"name\": \"x\",\n  \"content\": 1" + filler), "");
+  EXPECT_EQ(error_of("c.json", "[[1, 2], {\"text\": 1}]" + filler), "");
+  EXPECT_EQ(error_of("d.c", "{ int text; }\n{ int i; }\n" + filler), "");
 }
 
 TEST_F(DataTest, ErrorsSayWhatToDo) {

@@ -88,6 +88,7 @@ TEST(Sources, ReadBackWhatTheyPrint) {
   for (const char *text : {"text(\"a/*.txt\", tokenizer = \"t.json\", special = true)",
                            "chat(\"a.jsonl\", tokenizer = \"t\", template = \"chatml\")",
                            "text(\"a\", tokenizer = \"t\", special = true, packed = false)",
+                           "tokens(\"a\", int64, end = 1, tokenizer = \"t\")",
                            "mix(0.7 text(\"a\", tokenizer = \"t\"), 0.3 tokens(\"b\"))"})
     EXPECT_EQ(FormatSources(ParseSources(text, error)), text) << error;
   EXPECT_EQ(FormatSources(ParseSources(" mix( 2*tokens( files = \"a\",end=1 ,type = uint8), 1 "
@@ -103,10 +104,10 @@ TEST(Sources, NameWhatIsWrong) {
   for (const auto &[text, expected] : std::vector<std::pair<const char *, const char *>>{
            {"tokens()", "expected `\"` at `)`"},
            {"tokens(\"\")", "expected a file or a pattern"},
-           {"tokens(\"a\", int8)", "uint8, uint16 or uint32, but found `int8`"},
+           {"tokens(\"a\", int8)", "uint8, uint16, uint32, int32 or int64, but found `int8`"},
            {"tokens(\"a\", uint8, uint16)", "one type"},
            {"tokens(\"a\", end = -1)", "at least 0"},
-           {"tokens(\"a\", ending = 1)", "files, type and end"},
+           {"tokens(\"a\", ending = 1)", "files, type, end and tokenizer"},
            {"tokens(\"a\") b", "nothing behind the call but found `b`"},
            {"mix(tokens(\"a\"))", "expected a share"},
            {"mix(0 tokens(\"a\"))", "shares above 0"},

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/data/data.h"
+#include "runtime/data/shard_writer.h"
 
 #include "test/runtime/data/shards.h"
 #include "test/runtime/scratch.h"
@@ -15,6 +16,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <numeric>
 #include <set>
 #include <sys/resource.h>
 
@@ -74,26 +77,30 @@ protected:
 };
 
 TEST_F(TokensTest, EachTokenIsPredictedOnceInAnEpoch) {
+  options.micro_batch = options.micro_batches = 5;
+  options.data = Call("a?.bin"); // without the document that the index begins
+  std::filesystem::remove(scratch.path("a3.idx"));
   Data data = Open();
-  EXPECT_THAT(data.Describe(), HasSubstr("3 files of 2.00 k tokens, 124 sequences to train on\n"));
-  // 124 windows: in 31 steps of 8 there are two epochs.
+  EXPECT_THAT(data.Describe(), HasSubstr("3 files of 2.00 k tokens, 125 sequences to train on\n"));
+  // 125 windows, the last of them with 15 targets: in ten steps of 25 there are two epochs.
   Tokens seen[2];
   Tokens firsts[2];
-  for (int64_t step = 1; step <= 31; ++step) {
+  for (int64_t step = 1; step <= 10; ++step) {
     const Tokens of_step = Firsts(data, step);
     for (size_t i = 0; i < targets.size(); ++i) {
-      const size_t epoch = ((step - 1) * 8 + i / 16) / 124;
+      const size_t epoch = ((step - 1) * 25 + i / 16) / 125;
       if (i % 16 == 0)
         firsts[epoch].push_back(of_step[i / 16]);
-      if (targets[i] >= 0)
-        EXPECT_EQ(targets[i], tokens[i] + 1);
-      seen[epoch].push_back(tokens[i] + 1);
+      if (targets[i] < 0)
+        continue;
+      EXPECT_EQ(targets[i], tokens[i] + 1);
+      seen[epoch].push_back(targets[i]);
     }
   }
   EXPECT_NE(firsts[0], firsts[1]);
   for (Tokens &epoch : seen) {
     std::sort(epoch.begin(), epoch.end());
-    ASSERT_EQ(epoch.size(), 124u * 16);
+    ASSERT_EQ(epoch.size(), 1999u);
     for (size_t i = 0; i < epoch.size(); ++i)
       ASSERT_EQ(epoch[i], int32_t(i) + 1);
   }
@@ -105,18 +112,147 @@ TEST_F(TokensTest, EachTokenIsPredictedOnceInAnEpoch) {
 TEST_F(TokensTest, TrainingNeverSeesValidation) {
   options.validate = "";
   Data data = Open();
-  EXPECT_THAT(data.Describe(), HasSubstr("112 sequences to train on, 12 sequences to validate"));
+  EXPECT_THAT(data.Describe(), HasSubstr("113 sequences to train on, 12 sequences to validate"));
   std::set<int32_t> trained;
-  for (int64_t step = 1; step <= 14; ++step) {
+  for (int64_t step = 1; step <= 15; ++step) {
     Firsts(data, step);
     trained.insert(targets.begin(), targets.end());
   }
-  EXPECT_EQ(*trained.rbegin(), 112 * 16);
-  Tokens part(64), next(64);
+  EXPECT_EQ(*trained.rbegin(), 113 * 16);
+  // 24 are asked for. Each of the 12 comes once, and the last one has a padded end.
+  EXPECT_EQ(data.ValidationSequences(), 12);
+  Tokens part(64), next(64), validated;
   for (int64_t batch = 0; batch < 6; ++batch) {
     ASSERT_TRUE(data.FillValidation(batch, part.data(), next.data()).ok());
-    for (int32_t target : next)
-      EXPECT_GT(target, 112 * 16);
+    std::copy_if(next.begin(), next.end(), std::back_inserter(validated),
+                 [](int32_t target) { return target >= 0; });
+  }
+  ASSERT_EQ(validated.size(), 12u * 16 - 1);
+  for (size_t i = 0; i < validated.size(); ++i)
+    EXPECT_EQ(validated[i], 113 * 16 + 1 + int32_t(i));
+}
+
+// Few tokens are one sequence, and each part of a mix has its own padded end.
+TEST_F(TokensTest, WhatIsBehindTheLastWholeSequenceIsLearntToo) {
+  for (int64_t count : {2, 16, 17, 18}) {
+    scratch.Write("c.bin", Bytes(Range(3000, size_t(count))));
+    options.data = options.validate = Call("c.bin");
+    options.evaluate_every = 1;
+    const Data data = Open();
+    EXPECT_EQ(data.WholeSequences(), count > 17 ? 2 : 1) << count;
+    std::set<int32_t> learnt, evaluated;
+    Firsts(data, 1);
+    for (size_t i = 0; i < targets.size(); ++i) {
+      learnt.insert(targets[i]);
+      EXPECT_TRUE(targets[i] < 0 || targets[i] == tokens[i] + 1);
+    }
+    Tokens part(64), next(64);
+    ASSERT_TRUE(data.FillWhole(0, part.data(), next.data()).ok());
+    EXPECT_EQ(std::count_if(next.begin(), next.end(), [](int32_t t) { return t >= 0; }), count - 1);
+    learnt.erase(-1);
+    EXPECT_EQ(learnt.size(), size_t(count - 1)) << count;
+    EXPECT_EQ(*learnt.rbegin(), 3000 + count - 1);
+  }
+  // 8 whole sequences and 2 of 20 tokens. A run that stops and goes on learns the same.
+  scratch.Write("c.bin", Bytes(Range(3000, 129)));
+  scratch.Write("d.bin", Bytes(Range(4000, 20)));
+  options.data = absl::StrCat("mix(8 ", Call("c.bin"), ", 2 ", Call("d.bin"), ")");
+  options.evaluate_every = 0;
+  options.micro_batch = options.micro_batches = 1;
+  const Data whole = Open();
+  Data parts = Open();
+  parts.Continue(4, whole.Consumed(0, 4));
+  std::multiset<int32_t> learnt;
+  for (int64_t step = 1; step <= 10; ++step) {
+    Firsts(step <= 4 ? whole : parts, step);
+    learnt.insert(targets.begin(), targets.end());
+  }
+  EXPECT_EQ(learnt.count(-1), 13u);
+  learnt.erase(-1);
+  EXPECT_EQ(learnt.size(), 128u + 19);
+  EXPECT_EQ(std::set<int32_t>(learnt.begin(), learnt.end()).size(), learnt.size());
+}
+
+// Windows without a target are left out, the last one too, and the last target of all is not.
+TEST_F(TokensTest, TargetsBehindTheLastWholeSequence) {
+  options.data = options.validate = Call("m.bin");
+  for (bool is_last : {false, true}) {
+    absl::StatusOr<ShardWriter> writer =
+        ShardWriter::Create(scratch.path("m.bin"), 6000, /*with_marks=*/true);
+    ASSERT_TRUE(writer.ok());
+    Tokens all(40);
+    std::vector<bool> marks(40), begins(40);
+    std::iota(all.begin(), all.end(), 100);
+    marks[5] = true, marks[39] = is_last, begins[0] = true;
+    ASSERT_TRUE(writer->Append(all, marks, begins).ok() && writer->Finish().ok());
+    const Data data = Open();
+    EXPECT_EQ(data.WholeSequences(), is_last ? 2 : 1);
+    Tokens part(64), next(64), wanted = {105};
+    if (is_last)
+      wanted.push_back(139);
+    ASSERT_TRUE(data.FillWhole(0, part.data(), next.data()).ok());
+    next.erase(std::remove(next.begin(), next.end(), -1), next.end());
+    EXPECT_EQ(next, wanted);
+  }
+}
+
+// Masked tokens see all of their sequence, so there is no padding in it.
+TEST_F(TokensTest, MaskedSequencesHaveNoPadding) {
+  scratch.Write("c.bin", Bytes(Range(3000, 40)));
+  options.data = options.validate = Call("c.bin");
+  options.objective = Objective::masked;
+  options.mask_token = 5999;
+  options.mask_probability = 1;
+  const Data data = Open();
+  EXPECT_EQ(data.WholeSequences(), 3);
+  Tokens part(64), next(64);
+  ASSERT_TRUE(data.FillWhole(0, part.data(), next.data()).ok());
+  std::multiset<int32_t> seen(next.begin(), next.begin() + 48);
+  EXPECT_EQ(seen.count(-1), 8u); // the first eight of the last one belong to the one before
+  seen.erase(-1);
+  EXPECT_EQ(seen.size(), 40u);
+  EXPECT_EQ(*seen.rbegin(), 3039);
+  EXPECT_EQ(Tokens(part.begin() + 32, part.begin() + 34), (Tokens{3024, 3025}));
+  EXPECT_THAT(data.Describe(),
+              HasSubstr("c.bin\") are masked as others are; tokens(..., tokenizer"));
+  // What a file says is no target, and the mask itself, are not masked either.
+  absl::StatusOr<ShardWriter> writer = ShardWriter::Create(scratch.path("m.bin"), 6000, true);
+  ASSERT_TRUE(writer.ok());
+  Tokens all(16, 7);
+  std::vector<bool> marks(16, true), begins(16);
+  marks[0] = marks[3] = false, begins[0] = true, all[5] = 5999;
+  ASSERT_TRUE(writer->Append(all, marks, begins).ok() && writer->Finish().ok());
+  options.data = options.validate = Call("m.bin");
+  ASSERT_TRUE(Open().FillWhole(0, part.data(), next.data()).ok());
+  EXPECT_EQ(Tokens(next.begin(), next.begin() + 8), (Tokens{7, 7, 7, -1, 7, -1, 7, 7}));
+  options.context = 41;
+  options.data = Call("c.bin");
+  EXPECT_THAT(Error(), HasSubstr("has 40 tokens, but 41 are the fewest of a sequence: more tokens "
+                                 "or a smaller context is needed"));
+}
+
+// Of each part of a mix an evaluation has at most what there is.
+TEST_F(TokensTest, EvaluationHasNoSequenceTwice) {
+  scratch.Write("c.bin", Bytes(Range(3000, 40)));
+  options.data = Call("a?.bin");
+  options.validate = absl::StrCat("mix(0.5 ", Call("b.bin"), ", 0.5 ", Call("c.bin"), ")");
+  options.evaluate_every = 1;
+  for (int64_t batches : {1, 2, 4000, 1 << 30}) {
+    options.evaluate_batches = batches;
+    const Data data = Open();
+    const int64_t all = data.ValidationSequences();
+    EXPECT_EQ(all, batches == 1 ? 4 + 3 : batches == 2 ? 8 + 3 : 63 + 3);
+    std::set<int32_t> firsts;
+    Tokens part(64), next(64);
+    for (int64_t batch = 0; batch * 4 < all; ++batch) {
+      ASSERT_TRUE(data.FillValidation(batch, part.data(), next.data()).ok());
+      for (int64_t i = 0; i < 4 && batch * 4 + i < all; ++i)
+        EXPECT_TRUE(firsts.insert(part[size_t(i * 16)]).second);
+    }
+    EXPECT_EQ(firsts.size(), size_t(all));
+    EXPECT_EQ(data.Describe().find("note: `evaluate` asks for 32000 sequences, and an evaluation "
+                                   "has all 66, each once") != std::string::npos,
+              batches == 4000);
   }
 }
 
@@ -136,7 +272,7 @@ TEST_F(TokensTest, AnotherBatchGoesOnWithUnseenSequences) {
   for (int64_t step = 6; step <= 9; ++step)
     for (int32_t first : Firsts(data, step))
       changed.push_back(first);
-  EXPECT_EQ(changed, unbroken); // 120 of 124
+  EXPECT_EQ(changed, unbroken); // 120 of 125
 }
 
 TEST_F(TokensTest, AMixHasItsSharesAndGoesOnWithAnother) {
@@ -199,11 +335,12 @@ TEST_F(TokensTest, NoLossCrossesTheEndOfADocument) {
     }
     return found;
   };
-  // Where the index says so: at the file's begin and behind its first document.
-  EXPECT_EQ(unpredicted(), (std::set<int32_t>{1000, 1100}));
+  // Where the index says so: at the file's begin and behind its first document. Behind the last
+  // token there is none.
+  EXPECT_EQ(unpredicted(), (std::set<int32_t>{1000, 1100, 1999}));
   // A last token of a window, too.
   options.data = Call("a?.*", ", end = 15");
-  EXPECT_EQ(unpredicted(), (std::set<int32_t>{15, 1000, 1100}));
+  EXPECT_EQ(unpredicted(), (std::set<int32_t>{15, 1000, 1100, 1999}));
   options.objective = Objective::masked;
   EXPECT_THAT(Error(), HasSubstr("masked tokens are predicted where they stand"));
 }
@@ -257,14 +394,16 @@ TEST_F(TokensTest, ErrorsNameTheFile) {
   EXPECT_THAT(Error(), HasSubstr("token 6000 is outside the vocabulary of 6000"));
   options.data = absl::StrCat("mix(1 ", Call("a?.bin"), ", 1 ", Call("a*.bin"), ")");
   EXPECT_THAT(Error(), HasSubstr("which have the same contents"));
+  scratch.Write("one.bin", Bytes(Range(5, 1)));
+  options.data = Call("one.bin");
+  EXPECT_THAT(Error(), HasSubstr("has 1 tokens, but 2 are the fewest: more tokens are needed"));
   options.data = Call("a2.bin");
-  options.context = 300;
-  EXPECT_THAT(Error(), HasSubstr("has 300 tokens, but one sequence takes 301: more tokens"));
   options.context = 40;
   options.validate = "";
   EXPECT_EQ(Error(), "");
   options.evaluate_every = 1;
-  EXPECT_THAT(Error(), HasSubstr("the last tenth of them, 30, for validation, but one sequence"));
+  EXPECT_THAT(Error(), HasSubstr("has 300 tokens in 8 sequences, of which the last tenth, for "
+                                 "validation, is none"));
 }
 
 // A file that is moved is the same; one that is changed or added is not.

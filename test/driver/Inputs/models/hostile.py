@@ -103,7 +103,8 @@ def main():
         try_import(name, folder)
     try_import("context", copy("context", "qwen2"), "--context", "65")
     folder = copy("window", "qwen2")
-    set_keys(folder, sliding_window=32, layer_types=["full_attention", "sliding_attention"])
+    set_keys(folder, sliding_window=32, use_sliding_window=True,
+             layer_types=["full_attention", "sliding_attention"])
     try_import("window", folder, "--context", "33")
 
     def buffers(header, data):

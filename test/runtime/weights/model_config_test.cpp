@@ -1,0 +1,149 @@
+//===- model_config_test.cpp - The keys of config.json --------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/weights/model_config.h"
+
+#include "test/runtime/scratch.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace boa {
+namespace {
+
+using Json = nlohmann::json;
+using testing::HasSubstr;
+
+class ModelConfigTest : public testing::Test {
+protected:
+  absl::StatusOr<ModelConfig> Read(const Json &changes) {
+    Json config = base;
+    config.update(changes);
+    scratch.Write("config.json", config.dump());
+    return ReadModelConfig(scratch.path());
+  }
+  std::string Error(const Json &changes) { return std::string(Read(changes).status().message()); }
+
+  Scratch scratch{FastDirectory()};
+  const Json llama = {{"architectures", Json::array({"LlamaForCausalLM"})},
+                      {"model_type", "llama"},
+                      {"vocab_size", 100},
+                      {"hidden_size", 32},
+                      {"intermediate_size", 64},
+                      {"num_hidden_layers", 2},
+                      {"num_attention_heads", 4},
+                      {"num_key_value_heads", 2},
+                      {"max_position_embeddings", 128}};
+  const Json gpt2 = {{"model_type", "gpt2"}, {"n_embd", 32}, {"n_layer", 2}, {"n_head", 4}};
+  const Json bert = {{"model_type", "bert"}, {"vocab_size", 100}};
+  Json base = llama;
+};
+
+// As SmolLM2, OpenLLaMA, Vicuna, DialoGPT and the first files of BERT have them.
+TEST_F(ModelConfigTest, KeysThatChangeNothing) {
+  for (const Json &keys : std::vector<Json>{
+           {{"is_llama_config", true},
+            {"rope_interleaved", false},
+            {"transformers.js_config", {{"kv_cache_dtype", {{"fp16", "float16"}}}}}},
+           {{"max_sequence_length", 2048}},
+           {{"partial_rotary_factor", 1.0}},
+           {{"rotary_pct", 1}, {"rope_scaling", {{"type", "default"}, {"factor", 1.0}}}},
+           {{"tokenizer_model_max_length", 4096}, {"tokenizer_padding_side", "right"}},
+           {{"neftune_noise_alpha", 5.0}, {"pruned_heads", Json::object()}},
+           {{"quantization_config", nullptr}, {"rope_scaling", nullptr}},
+           {{"n_layer", 2}, {"num_heads", 4}, {"dim", 32}, {"kv_channels", 8}},
+           {{"torch_dtype", "bfloat16"}, {"dtype", "bfloat16"}},
+           {{"resid_pdrop", 0.0}, {"embd_pdrop", 0}, {"original_max_position_embeddings", 64}}})
+    EXPECT_EQ(Error(keys), "") << keys;
+  base = gpt2;
+  for (const Json &keys : std::vector<Json>{
+           {{"n_ctx", 1024},
+            {"output_past", true},
+            {"predict_special_tokens", true},
+            {"n_special", 0}},
+           {{"num_hidden_layers", 2}, {"hidden_size", 32}, {"intermediate_size", 128}}})
+    EXPECT_EQ(Error(keys), "") << keys;
+  base = bert;
+  EXPECT_EQ(
+      Error({{"language", "english"}, {"name", "Bert"}, {"output_past", true}, {"head_dim", 64}}),
+      "");
+}
+
+// GPT-2's keys have other names, by which transformers knows them, too.
+TEST_F(ModelConfigTest, OtherNamesOfKeys) {
+  base = {{"model_type", "gpt2"}};
+  const auto config = Read({{"hidden_size", 48},
+                            {"num_hidden_layers", 3},
+                            {"num_attention_heads", 6},
+                            {"max_position_embeddings", 64}});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->width, 48);
+  EXPECT_EQ(config->depth, 3);
+  EXPECT_EQ(config->heads, 6);
+  EXPECT_EQ(config->positions, 64);
+}
+
+TEST_F(ModelConfigTest, AllRefusalsComeAtOnce) {
+  const std::string error = Error({{"hidden_size", "x"},
+                                   {"logits_scaling", 8.0},
+                                   {"hidden_act", "relu"},
+                                   {"rope_scaling", {{"rope_type", "linear"}, {"extra", 1}}},
+                                   {"dtype", "int8"},
+                                   {"auto_map", {{"AutoModel", "code.Model"}}},
+                                   {"partial_rotary_factor", 0.5}});
+  EXPECT_THAT(error, HasSubstr("config.json`: 8 faults\n  key `auto_map`: the model brings code"));
+  for (const char *expected :
+       {"\n  key `hidden_size`: expected a whole number",
+        "\n  key `logits_scaling`: Boa does not know", "\n  key `hidden_act`: `relu`",
+        "\n  key `rope_scaling.factor`: expected a number from 1",
+        "\n  key `rope_scaling.extra`: Boa does not know", "\n  key `dtype`: `int8`: expected",
+        "\n  key `partial_rotary_factor`: expected all of each head"})
+    EXPECT_THAT(error, HasSubstr(expected));
+  // What follows from a fault is none.
+  EXPECT_EQ(Error({{"num_attention_heads", nullptr}}).find("divisor"), std::string::npos);
+  // One is as it was.
+  EXPECT_THAT(Error({{"logits_scaling", 8.0}}),
+              HasSubstr("config.json`: key `logits_scaling`: Boa does not know it"));
+}
+
+// Readers differ in which of two keys counts.
+TEST_F(ModelConfigTest, KeysThatDisagreeAreRefused) {
+  const Json linear = {{"rope_type", "linear"}, {"factor", 2.0}};
+  const Json same = {{"rope_theta", 10000.0}, {"rope_type", "linear"}, {"factor", 2.0}};
+  for (const auto &[keys, expected] : std::vector<std::pair<Json, const char *>>{
+           {{{"rope_scaling", {{"rope_type", "default"}}}, {"rope_parameters", linear}},
+            "key `rope_parameters`: its rotary positions differ from those of `rope_scaling`"},
+           {{{"rope_theta", 500000.0}, {"rope_parameters", same}},
+            "key `rope_parameters.rope_theta`: it is 10000, but `rope_theta` is 500000"},
+           {{{"rope_scaling", {{"type", "linear"}, {"rope_type", "default"}, {"factor", 1.0}}}},
+            "key `rope_scaling.type`: it is linear, but `rope_type` is default"},
+           {{{"n_layer", 6}},
+            "key `n_layer`: it is 6, but `num_hidden_layers` is 2, and both name"},
+           {{{"n_heads", 8}}, "key `n_heads`: it is 8, but `num_attention_heads` is 4"},
+           {{{"kv_channels", 16}}, "key `kv_channels`: it is 16, but `head_dim` is 8"},
+           {{{"head_dim", 16}, {"kv_channels", 8}}, "it is 8, but `head_dim` is 16"},
+           {{{"torch_dtype", "float16"}, {"dtype", "bfloat16"}},
+            "key `torch_dtype`: it is float16, but `dtype` is bfloat16"}})
+    EXPECT_THAT(Error(keys), HasSubstr(expected)) << keys;
+  EXPECT_EQ(Error({{"rope_scaling", linear}, {"rope_parameters", same}}), "");
+  base["model_type"] = "qwen2";
+  base["architectures"] = Json::array({"Qwen2ForCausalLM"});
+  const Json layers = Json::array({"full_attention", "sliding_attention"});
+  EXPECT_EQ(Error({{"sliding_window", 32}, {"use_sliding_window", true}, {"layer_types", layers}}),
+            "");
+  EXPECT_THAT(
+      Error({{"sliding_window", 32}, {"use_sliding_window", false}, {"layer_types", layers}}),
+      HasSubstr("key `layer_types`: some layers have a window, but `use_sliding_window` is false"));
+  EXPECT_THAT(Error({{"layer_types", Json::array({"full_attention"})}}),
+              HasSubstr("key `layer_types`: it has 1 layers, but `num_hidden_layers` is 2"));
+  base = gpt2;
+  EXPECT_THAT(Error({{"num_hidden_layers", 12}}), HasSubstr("it is 12, but `n_layer` is 2"));
+  EXPECT_THAT(Error({{"intermediate_size", 100}}), HasSubstr("it is 100, but `n_inner` is 128"));
+}
+
+} // namespace
+} // namespace boa
