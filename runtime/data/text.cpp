@@ -20,12 +20,12 @@ namespace {
 
 class Text : public Source {
 public:
-  Text(std::string path, InputFile file, int64_t context)
-      : path(std::move(path)), file(std::move(file)), context(context) {}
+  Text(std::string path, InputFile file, int64_t first, int64_t context)
+      : path(std::move(path)), file(std::move(file)), first(first), context(context) {}
 
   std::string name() const override { return path; }
   const char *unit() const override { return "bytes"; }
-  int64_t size() const override { return file.size(); }
+  int64_t size() const override { return file.size() - first; }
   int64_t windows() const override { return std::max<int64_t>(size() - context, 0); }
   bool overlaps() const override { return true; }
   int64_t training_windows() const override {
@@ -36,7 +36,7 @@ public:
 
   absl::Status Read(int64_t window, Window &to) const override {
     std::vector<uint8_t> bytes(context + 1);
-    if (absl::Status status = file.Read(window, bytes.data(), bytes.size()); !status.ok())
+    if (absl::Status status = file.Read(first + window, bytes.data(), bytes.size()); !status.ok())
       return status;
     to.tokens.assign(bytes.begin(), bytes.end());
     to.untargeted.clear();
@@ -55,7 +55,7 @@ public:
     if (vocab >= 256)
       return absl::OkStatus();
     std::vector<uint8_t> block(1 << 20);
-    for (int64_t offset = 0; offset < file.size(); offset += block.size()) {
+    for (int64_t offset = first; offset < file.size(); offset += block.size()) {
       const int64_t count = std::min<int64_t>(block.size(), file.size() - offset);
       if (absl::Status status = file.Read(offset, block.data(), count); !status.ok())
         return status;
@@ -71,6 +71,7 @@ public:
 private:
   const std::string path;
   const InputFile file;
+  const int64_t first; // byte of the text in the file
   const int64_t context;
 };
 
@@ -86,7 +87,10 @@ absl::StatusOr<std::unique_ptr<Source>> OpenText(const DataSource &source,
                         absl::StrCat("training data: ", file.status().message(),
                                      "\n  looked for: ", error ? source.files : whole));
   }
-  auto text = std::make_unique<Text>(source.files, *std::move(file), options.context);
+  absl::StatusOr<int64_t> first = BeginOfText(*file);
+  if (!first.ok())
+    return first.status();
+  auto text = std::make_unique<Text>(source.files, *std::move(file), *first, options.context);
   if (absl::Status status = text->CheckVocabulary(options.vocab); !status.ok())
     return status;
   return text;

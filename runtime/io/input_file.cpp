@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/io/input_file.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace boa {
@@ -26,6 +27,16 @@ absl::StatusOr<InputFile> InputFile::Open(const std::string &path) {
   input.file = *std::move(opened);
   input.bytes = *size;
   return input;
+}
+
+absl::StatusOr<int64_t> BeginOfText(const InputFile &file) {
+  constexpr char kMark[] = {'\xef', '\xbb', '\xbf'};
+  char first[sizeof kMark] = {};
+  if (file.size() < int64_t(sizeof first))
+    return 0;
+  if (absl::Status status = file.Read(0, first, sizeof first); !status.ok())
+    return status;
+  return std::equal(first, first + sizeof first, kMark) ? int64_t(sizeof kMark) : 0;
 }
 
 absl::StatusOr<std::string> ReadInput(const std::string &path) {

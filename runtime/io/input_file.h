@@ -41,6 +41,9 @@ private:
   int64_t bytes = 0;
 };
 
+/// Where a text begins: behind a byte order mark of UTF-8, which is no part of it.
+absl::StatusOr<int64_t> BeginOfText(const InputFile &);
+
 /// The whole of a regular file of at most 1 GiB.
 absl::StatusOr<std::string> ReadInput(const std::string &path);
 
