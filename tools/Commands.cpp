@@ -63,7 +63,9 @@ absl::Status runTrain(Invocation &invocation) {
   CompiledProgram compiled;
   Kernels kernels = nullptr;
   EntryPoints entries;
-  absl::Status status = usePlan(invocation.stored, invocation.compile, invocation.train);
+  absl::Status status = NameCommit(invocation.train);
+  if (status.ok())
+    status = usePlan(invocation.stored, invocation.compile, invocation.train);
   if (status.ok())
     status = compiled.compile(invocation.compile);
   if (status.ok())
@@ -85,7 +87,9 @@ absl::Status runEvaluate(Invocation &invocation) {
   CompiledProgram compiled;
   Kernels kernels = nullptr;
   EntryPoints entries;
-  absl::Status status = useStoredPlan(invocation.compile, invocation.train);
+  absl::Status status = NameCommit(invocation.train);
+  if (status.ok())
+    status = useStoredPlan(invocation.compile, invocation.train);
   if (status.ok())
     status = compiled.compile(invocation.compile);
   if (status.ok())

@@ -9,6 +9,7 @@
 #include "dialect/Config.h"
 #include "frontend/IRGen.h"
 #include "passes/kernels/KernelPipeline.h"
+#include "runtime/data/tokens.h"
 #include "runtime/device/cuda/blas.h"
 #include "runtime/device/simulated.h"
 #include "runtime/engine/symbols.h"
@@ -18,6 +19,7 @@
 #include "runtime/support/printable.h"
 #include "runtime/support/threads.h"
 #include "runtime/support/units.h"
+#include "runtime/trainer/loss_settings.h"
 #include "runtime/trainer/output_checks.h"
 #include "tools/Link.h"
 #include "tools/Payload.h"
@@ -43,6 +45,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 using namespace mlir;
 
@@ -155,6 +158,28 @@ static std::string describe(const frontend::Spec &spec) {
                       spec.shape.context, " tokens from ", train.data, "\n");
 }
 
+/// What a training would say, or end with.
+static std::string notesOf(const TrainSettings &train) {
+  std::string text = DescribeWarmup(train);
+  if (!text.empty())
+    text += "\n";
+  for (auto [setting, data] :
+       {std::pair("data", &train.data), std::pair("validate", &train.validate)}) {
+    std::string ignored;
+    const std::vector<DataSource> sources =
+        data->empty() ? std::vector<DataSource>() : ParseSources(*data, ignored);
+    for (const DataSource &source : sources) {
+      const bool isFile = source.kind == SourceKind::bytes;
+      std::error_code error;
+      if (isFile ? !std::filesystem::exists(source.files, error) : FindFiles(source.files).empty())
+        absl::StrAppend(&text, "note: ", isFile ? "there is no file " : "no file matches ",
+                        Printable(source.files), ", which `", setting,
+                        "` names: a training needs it\n");
+    }
+  }
+  return text;
+}
+
 absl::StatusOr<std::string> Compiler::check(const CompileRequest &request) {
   frontend::FrontendResult result = frontend::compileFiles(request.files, request.overrides);
   print(result.diagnostics);
@@ -170,6 +195,7 @@ absl::StatusOr<std::string> Compiler::check(const CompileRequest &request) {
     return alreadyPrinted();
   if (absl::Status status = lower(*module, request, Phase::step); !status.ok())
     return status;
+  print(notesOf(result.spec->train));
   return describe(*result.spec);
 }
 

@@ -44,7 +44,8 @@ std::string helpText() {
   for (const DriverCommand &command : commands())
     for (const auto &use : command.uses)
       text += "  " + useLine(command, use);
-  text += "\nA SPEC is a file, or - for standard input. Alone:\n" +
+  text += "\nA SPEC is a file, or - for standard input. DIR is a state, and where a command\n"
+          "needs one its last commit; DIR@STEP and DIR@best name other ones. Alone:\n" +
           FlagHelp("--help", "this text; behind a command: its flags") +
           FlagHelp("--version", "which boa this is");
   Invocation none;

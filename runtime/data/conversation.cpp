@@ -27,13 +27,33 @@ ConversationEncoder::Create(std::shared_ptr<const Tokenizer> tokenizer, const st
                            : ChatTemplate::Named(form);
   if (!form.empty() && !made.form.ok())
     return made.form.status();
-  if (tokenizer->bos() >= 0)
-    made.bos = tokenizer->TextOf(tokenizer->bos());
-  if (tokenizer->eos() >= 0)
-    made.eos = tokenizer->TextOf(tokenizer->eos());
+  made.FindMarks();
   if (absl::Status status = made.CheckMarks(); !status.ok())
     return status;
   return made;
+}
+
+absl::StatusOr<ConversationEncoder>
+ConversationEncoder::CreateToAsk(std::shared_ptr<const Tokenizer> tokenizer,
+                                 const std::string &source) {
+  ConversationEncoder made(tokenizer);
+  made.source = source;
+  made.form = ChatTemplate::Recognize(tokenizer->chat_template(), source);
+  if (!made.form.ok())
+    return made.form.status();
+  made.FindMarks();
+  return made;
+}
+
+void ConversationEncoder::FindMarks() {
+  if (tokenizer->bos() >= 0)
+    bos = tokenizer->TextOf(tokenizer->bos());
+  if (tokenizer->eos() >= 0)
+    eos = tokenizer->TextOf(tokenizer->eos());
+  if (!form.ok())
+    return;
+  marks = tokenizer->FindAdded(form->Marks());
+  marks.insert(marks.end(), {tokenizer->bos(), tokenizer->eos()});
 }
 
 /// What ends an answer, and begins a conversation, must be a token. Otherwise a user could write
@@ -41,8 +61,6 @@ ConversationEncoder::Create(std::shared_ptr<const Tokenizer> tokenizer, const st
 absl::Status ConversationEncoder::CheckMarks() {
   if (!form.ok())
     return absl::OkStatus();
-  marks = tokenizer->FindAdded(form->Marks());
-  marks.insert(marks.end(), {tokenizer->bos(), tokenizer->eos()});
   const std::string end = form->EndOfAnswer();
   const auto refuse = [&](const auto &...what) {
     return absl::InvalidArgumentError(
@@ -101,6 +119,66 @@ absl::Status ConversationEncoder::EncodePair(const ChatRecord &record, std::vect
   return absl::OkStatus();
 }
 
+/// Parts that are alike are encoded together: one text, but for what the model has to write.
+absl::Status ConversationEncoder::EncodeParts(const std::vector<ChatPart> &parts,
+                                              std::vector<int32_t> &tokens,
+                                              std::vector<bool> &targets) {
+  const size_t first = tokens.size();
+  EncodeOptions options;
+  options.surround = false;
+  options.plain.marks = marks;
+  for (size_t i = 0; i < parts.size();) {
+    const bool is_target = parts[i].is_target;
+    std::string text;
+    options.plain.ranges.clear();
+    for (; i < parts.size() && parts[i].is_target == is_target; ++i) {
+      const ChatPart &part = parts[i];
+      if (part.is_content && !part.text.empty() && !tokenizer->NormalizesSpecial())
+        options.plain.ranges.push_back({text.size(), text.size() + part.text.size()});
+      text += part.text;
+    }
+    if (absl::Status status = Append(text, options, is_target, tokens, targets); !status.ok())
+      return status;
+    options.begins = options.begins && text.empty();
+    if (!text.empty())
+      options.follows = tokens.size() > first && tokenizer->IsAdded(tokens.back());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ConversationEncoder::EncodeQuestion(const std::vector<ChatMessage> &messages,
+                                                 std::vector<int32_t> &tokens) {
+  absl::StatusOr<std::vector<ChatPart>> parts = form->Parts(messages, /*ask=*/true, bos, eos);
+  if (!parts.ok())
+    return parts.status();
+  for (const ChatPart &part : *parts)
+    if (part.is_content && tokenizer->NormalizesSpecial())
+      if (absl::Status status = CheckContent(part.text); !status.ok())
+        return status;
+  std::vector<bool> targets(tokens.size());
+  return EncodeParts(*parts, tokens, targets);
+}
+
+/// Where special tokens are looked for in a text that was changed before, nobody knows there who
+/// wrote which part. A content without special tokens needs no such knowledge.
+absl::Status ConversationEncoder::CheckContent(const std::string &content) {
+  EncodeOptions options;
+  options.surround = false;
+  std::vector<int32_t> as_marks, as_text;
+  absl::Status status = encoder.Encode(content, options, as_marks);
+  options.special = false;
+  if (status.ok())
+    status = encoder.Encode(content, options, as_text);
+  const bool has_mark = std::any_of(as_text.begin(), as_text.end(), [&](int32_t token) {
+    return std::find(marks.begin(), marks.end(), token) != marks.end();
+  });
+  if (!status.ok() || (as_marks == as_text && !has_mark))
+    return status;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a message with a special token, which `", source,
+      "` cannot tell from its own: its special tokens are looked for in a text that was changed"));
+}
+
 absl::Status ConversationEncoder::Encode(const ChatRecord &record, std::vector<int32_t> &tokens,
                                          std::vector<bool> &targets) {
   const size_t first = tokens.size();
@@ -114,25 +192,7 @@ absl::Status ConversationEncoder::Encode(const ChatRecord &record, std::vector<i
     absl::StatusOr<std::vector<ChatPart>> parts = form->Parts(record.messages, false, bos, eos);
     if (!parts.ok())
       return parts.status();
-    EncodeOptions options;
-    options.surround = false;
-    options.plain.marks = marks;
-    // Parts that are alike are encoded together: one text, but for what the model has to write.
-    for (size_t i = 0; status.ok() && i < parts->size();) {
-      const bool is_target = (*parts)[i].is_target;
-      std::string text;
-      options.plain.ranges.clear();
-      for (; i < parts->size() && (*parts)[i].is_target == is_target; ++i) {
-        const ChatPart &part = (*parts)[i];
-        if (part.is_content && !part.text.empty())
-          options.plain.ranges.push_back({text.size(), text.size() + part.text.size()});
-        text += part.text;
-      }
-      status = Append(text, options, is_target, tokens, targets);
-      options.begins = options.begins && text.empty();
-      if (!text.empty())
-        options.follows = tokens.size() > first && tokenizer->IsAdded(tokens.back());
-    }
+    status = EncodeParts(*parts, tokens, targets);
   }
   if (!status.ok())
     return status;

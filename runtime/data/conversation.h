@@ -43,18 +43,31 @@ public:
   static absl::StatusOr<ConversationEncoder>
   Create(std::shared_ptr<const Tokenizer>, const std::string &form, const std::string &source);
 
+  /// One to ask a model with, by the template of its tokenizer. A template whose marks are no
+  /// tokens will do: then they are text for the model, too.
+  static absl::StatusOr<ConversationEncoder> CreateToAsk(std::shared_ptr<const Tokenizer>,
+                                                         const std::string &source);
+
   /// Appends tokens, and whether each is a target.
   absl::Status Encode(const ChatRecord &, std::vector<int32_t> &tokens, std::vector<bool> &targets);
+  /// Appends the tokens of a conversation, and of what stands before an answer.
+  absl::Status EncodeQuestion(const std::vector<ChatMessage> &, std::vector<int32_t> &tokens);
+  /// Of a template.
+  std::string EndOfAnswer() const { return form->EndOfAnswer(); }
 
 private:
   explicit ConversationEncoder(std::shared_ptr<const Tokenizer> tokenizer)
       : tokenizer(tokenizer), encoder(std::move(tokenizer)) {}
   absl::Status EncodePair(const ChatRecord &, std::vector<int32_t> &tokens,
                           std::vector<bool> &targets);
+  absl::Status EncodeParts(const std::vector<ChatPart> &, std::vector<int32_t> &tokens,
+                           std::vector<bool> &targets);
   absl::Status Append(const std::string &text, const EncodeOptions &, bool is_target,
                       std::vector<int32_t> &tokens, std::vector<bool> &targets);
 
+  void FindMarks();
   absl::Status CheckMarks();
+  absl::Status CheckContent(const std::string &content);
 
   std::shared_ptr<const Tokenizer> tokenizer;
   Encoder encoder;

@@ -53,8 +53,11 @@ absl::Status EncodeText(const InputFile &file, const TextOptions &options,
   encode.special = options.special;
   std::string part;
   std::vector<int32_t> tokens;
-  TextPlace before;
-  for (int64_t at = 0; at < file.size() || !part.empty();) {
+  absl::StatusOr<int64_t> begin = BeginOfText(file);
+  if (!begin.ok())
+    return begin.status();
+  TextPlace before = {*begin, 0};
+  for (int64_t at = *begin; at < file.size() || !part.empty();) {
     // Twice as much after each part without a place to cut, since all of it is looked at again.
     const int64_t count =
         std::min(std::max<int64_t>(options.part_bytes, part.size()), file.size() - at);
@@ -79,7 +82,7 @@ absl::Status EncodeText(const InputFile &file, const TextOptions &options,
     if (!status.ok())
       return absl::InvalidArgumentError(absl::StrCat(
           "`", file.path(), "`: ",
-          before.bytes > 0
+          before.bytes > *begin
               ? absl::StrCat("behind byte ", before.bytes, " (", before.lines, " lines): ")
               : "",
           status.message()));

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A text is read in parts, cut where no token goes across (Tokenizer::FindCut).
+// A text is read in parts, cut where no token goes across (Tokenizer::FindCut). A byte order mark
+// at the beginning of its file is left out.
 //
 // Threads: one. Errors: each names the file, and the byte and line where it can.
 //

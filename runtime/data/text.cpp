@@ -21,13 +21,13 @@ namespace {
 
 class Text : public Source {
 public:
-  Text(std::string path, InputFile file, const SourceOptions &options)
-      : path(std::move(path)), file(std::move(file)), context(options.context),
+  Text(std::string path, InputFile file, int64_t first, const SourceOptions &options)
+      : path(std::move(path)), file(std::move(file)), first(first), context(options.context),
         masked(options.masked) {}
 
   std::string name() const override { return path; }
   const char *unit() const override { return "bytes"; }
-  int64_t size() const override { return file.size(); }
+  int64_t size() const override { return file.size() - first; }
   int64_t windows() const override { return std::max<int64_t>(size() - context, 0); }
   bool overlaps() const override { return true; }
   int64_t training_windows() const override {
@@ -41,7 +41,7 @@ public:
     const int64_t begin = masked ? std::min(window, size() - context) : window;
     const int64_t count = std::min<int64_t>(context + 1, size() - begin);
     std::vector<uint8_t> bytes(context + 1);
-    if (absl::Status status = file.Read(begin, bytes.data(), count); !status.ok())
+    if (absl::Status status = file.Read(first + begin, bytes.data(), count); !status.ok())
       return status;
     to.tokens.assign(bytes.begin(), bytes.end());
     to.untargeted.clear();
@@ -64,7 +64,7 @@ public:
     if (vocab >= 256)
       return absl::OkStatus();
     std::vector<uint8_t> block(1 << 20);
-    for (int64_t offset = 0; offset < file.size(); offset += block.size()) {
+    for (int64_t offset = first; offset < file.size(); offset += block.size()) {
       const int64_t count = std::min<int64_t>(block.size(), file.size() - offset);
       if (absl::Status status = file.Read(offset, block.data(), count); !status.ok())
         return status;
@@ -80,6 +80,7 @@ public:
 private:
   const std::string path;
   const InputFile file;
+  const int64_t first; // byte of the text in the file
   const int64_t context;
   const bool masked;
 };
@@ -98,7 +99,10 @@ absl::StatusOr<std::unique_ptr<Source>> OpenText(const DataSource &source,
   }
   if (absl::Status status = CheckKind(*file, Wanted::bytes); !status.ok())
     return status;
-  auto text = std::make_unique<Text>(source.files, *std::move(file), options);
+  absl::StatusOr<int64_t> first = BeginOfText(*file);
+  if (!first.ok())
+    return first.status();
+  auto text = std::make_unique<Text>(source.files, *std::move(file), *first, options);
   if (absl::Status status = text->CheckVocabulary(options.vocab); !status.ok())
     return status;
   return text;

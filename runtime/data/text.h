@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A text as bytes, one token each. A window begins at each byte. The last tenth of the bytes is
-// for validation.
+// A text as bytes, one token each, but for a byte order mark at its beginning. A window begins at
+// each byte. The last tenth of the bytes is for validation.
 //
 // Refuses a text that does not exist, or that has a byte outside of the vocabulary.
 //

@@ -10,8 +10,10 @@
 #include "runtime/data/encode_text.h"
 #include "runtime/data/file_kinds.h"
 #include "runtime/data/tokens.h"
+#include "runtime/io/folder_file.h"
 #include "runtime/support/printable.h"
 #include "runtime/support/units.h"
+#include "runtime/tokenizer/readers.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -122,9 +124,11 @@ public:
     int64_t tokens = 0;
     for (size_t i = 0; i < groups.size(); ++i) {
       // What is cached may be of a run with a larger vocabulary. The place is found by making it.
-      if (entries[i].greatest >= options.vocab)
+      if (entries[i].greatest >= options.vocab) {
+        all_bytes += groups[i].bytes;
         if (absl::Status status = Make(groups[i], nullptr); !status.ok())
           return status;
+      }
       tokens += entries[i].tokens;
       for (const std::string &shard : entries[i].shards) {
         shards.push_back(shard);
@@ -197,6 +201,7 @@ private:
         return found.status();
       if (*found) {
         entries[i] = **std::move(found);
+        done_bytes += groups[i].bytes;
         continue;
       }
       if (absl::Status status = OpenTokenizer(); !status.ok())
@@ -239,6 +244,8 @@ private:
     if (!opened.ok())
       return opened.status();
     tokenizer = *std::move(opened);
+    for (const std::string &note : tokenizer->notes())
+      options.cache.say(absl::StrCat("note: ", note));
     return absl::OkStatus();
   }
 
@@ -362,24 +369,19 @@ private:
 } // namespace
 
 absl::StatusOr<std::string> PrintOfTokenizer(const std::string &path) {
-  const size_t name = path.rfind('/') + 1; // 0 without a slash
-  std::vector<std::string> files = {path};
-  if (path.substr(name) == "tokenizer.json")
-    for (const char *beside : {"tokenizer_config.json", "chat_template.jinja"})
-      files.push_back(path.substr(0, name) + beside);
-  std::string all;
-  for (const std::string &file : files) {
-    absl::StatusOr<InputFile> opened = InputFile::Open(file);
-    if (absl::IsNotFound(opened.status()) && file != path) {
-      absl::StrAppend(&all, "none ");
-      continue;
-    }
-    if (!opened.ok())
-      return opened.status();
-    std::string text(size_t(std::min(opened->size(), kLargestTokenizer)), '\0');
-    if (absl::Status status = opened->Read(0, text.data(), int64_t(text.size())); !status.ok())
-      return status;
-    absl::StrAppend(&all, KeyOf(text), " ");
+  absl::StatusOr<InputFile> opened = InputFile::Open(path);
+  if (!opened.ok())
+    return opened.status();
+  std::string text(size_t(std::min(opened->size(), kLargestTokenizer)), '\0');
+  if (absl::Status status = opened->Read(0, text.data(), int64_t(text.size())); !status.ok())
+    return status;
+  std::string all = absl::StrCat(KeyOf(text), " ");
+  if (path.substr(path.rfind('/') + 1) == "tokenizer.json") {
+    absl::StatusOr<std::vector<std::string>> parts = PartsBeside(FolderOf(path));
+    if (!parts.ok())
+      return parts.status();
+    for (const std::string &part : *parts)
+      absl::StrAppend(&all, part.empty() ? "none" : KeyOf(part), " ");
   }
   return KeyOf(all);
 }

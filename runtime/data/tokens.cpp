@@ -235,7 +235,23 @@ private:
 
 } // namespace
 
+/// A pattern without the \ before characters that stand for themselves.
+static std::string WithoutEscapes(const std::string &pattern) {
+  std::string name;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '\\' && i + 1 < pattern.size())
+      ++i;
+    name += pattern[i];
+  }
+  return name;
+}
+
 std::vector<std::string> FindFiles(const std::string &pattern) {
+  // A file of that very name is meant, whatever its characters mean in a pattern.
+  std::error_code error;
+  for (const std::string &name : {pattern, WithoutEscapes(pattern)})
+    if (std::filesystem::is_regular_file(name, error))
+      return {name};
   std::vector<std::string> files;
   glob_t found = {};
   if (glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0)

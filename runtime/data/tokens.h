@@ -44,7 +44,8 @@ absl::StatusOr<std::unique_ptr<Source>> OpenShards(const DataSource &,
                                                    const std::vector<std::string> &files,
                                                    ShardNames, const SourceOptions &);
 
-/// The files of a pattern, sorted by name, and the error if there is none.
+/// The files of a pattern, sorted by name, and the error if there is none. A file whose name is the
+/// pattern itself is the only one.
 std::vector<std::string> FindFiles(const std::string &pattern);
 absl::Status NoFile(const std::string &pattern);
 /// The same without what belongs to another file of the pattern: an index or marks.

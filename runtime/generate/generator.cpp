@@ -98,11 +98,17 @@ absl::Status Generator::Open(const Kernels &kernels, const GenerationSource &sou
   if (absl::Status status = CheckMemoryLeft(program); !status.ok())
     return status;
   std::string weights = source.weights.empty() ? source.state : source.weights;
-  absl::StatusOr<bool> is_state = StateStore::Exists(SystemFiles(), weights);
+  absl::StatusOr<CommitName> named = FindCommit(SystemFiles(), weights);
+  if (!named.ok())
+    return named.status();
+  absl::StatusOr<bool> is_state = StateStore::Exists(SystemFiles(), named->directory);
   const bool has_commit = is_state.ok() && *is_state;
+  if (named->step && !has_commit)
+    return absl::NotFoundError(
+        absl::StrCat(weights, ": ", named->directory, " holds no training state"));
   if (Streams(program)) {
     if (has_commit)
-      return Stream(kernels, weights, source.changed_model);
+      return Stream(kernels, *named, source.changed_model);
     return absl::FailedPreconditionError(absl::StrCat(
         "the weights do not fit in the memory given, and `", weights,
         "` is no state from which they could be read for each token: give more memory, or make a "
@@ -110,16 +116,15 @@ absl::Status Generator::Open(const Kernels &kernels, const GenerationSource &sou
   }
   if (source.weights.empty() && !has_commit)
     weights = source.state + "/model.safetensors";
-  return Fill(kernels, weights, source.changed_model);
+  return Fill(kernels, weights, has_commit, source.changed_model);
 }
 
-absl::Status Generator::Fill(const Kernels &kernels, const std::string &weights,
+absl::Status Generator::Fill(const Kernels &kernels, const std::string &weights, bool is_state,
                              bool changed_model) {
   // A commit of a state, or a file or folder.
   std::unique_ptr<BaseWeights> commit;
   std::unique_ptr<GivenWeights> given;
-  absl::StatusOr<bool> is_state = StateStore::Exists(SystemFiles(), weights);
-  if (is_state.ok() && *is_state) {
+  if (is_state) {
     absl::StatusOr<std::unique_ptr<BaseWeights>> opened =
         BaseWeights::Open(SystemFiles(), program, weights);
     if (!opened.ok())
@@ -156,18 +161,18 @@ absl::Status Generator::Fill(const Kernels &kernels, const std::string &weights,
       });
 }
 
-absl::Status Generator::Stream(const Kernels &kernels, const std::string &directory,
+absl::Status Generator::Stream(const Kernels &kernels, const CommitName &named,
                                bool changed_model) {
   OpenOptions opening;
   opening.changed_model = changed_model;
   absl::StatusOr<std::unique_ptr<StateStore>> opened =
-      StateStore::OpenToRead(SystemFiles(), program, directory, /*at=*/std::nullopt, opening);
+      StateStore::OpenToRead(SystemFiles(), program, named.directory, named.step, opening);
   if (opened.ok() ? !*opened : absl::IsNotFound(opened.status())) {
-    std::vector<std::string> directories = {directory};
+    std::vector<std::string> directories = {named.directory};
     for (size_t i = 1; i < program.machine.ssd.size(); ++i)
       directories.push_back(program.machine.ssd[i].path);
     opened = StateStore::Open(SystemFiles(), program, directories, program.train.commit_keep,
-                              /*at=*/std::nullopt, opening);
+                              named.step, opening);
   }
   if (!opened.ok())
     return opened.status();
@@ -199,7 +204,7 @@ absl::Status Generator::Explain(const absl::Status &error) const {
 absl::StatusOr<const float *> Generator::Next(const std::vector<int32_t> &text) {
   const int64_t context = program.model.context, size = int64_t(text.size());
   if (size - first > context) {
-    first = size - (context - context / 4);
+    first = Unseen(size);
     cached = 0;
   }
   const int32_t *seen = text.data() + first;

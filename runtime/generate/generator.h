@@ -22,6 +22,7 @@
 #include "runtime/abi/abi.h"
 #include "runtime/abi/program.h"
 #include "runtime/engine/engine.h"
+#include "runtime/state/commit_name.h"
 #include "runtime/state/state.h"
 
 #include "absl/status/status.h"
@@ -41,8 +42,8 @@ struct GenerationEntries {
 
 /// Where weights come from.
 struct GenerationSource {
-  /// A file or folder, or the directory of a state, whose last commit has them; empty: that in
-  /// `state`. Without a commit there, its file model.safetensors.
+  /// A file or folder, or the directory of a state, whose last commit has them, or a commit
+  /// (FindCommit); empty: that in `state`. Without a commit there, its file model.safetensors.
   std::string weights, state;
   bool changed_model = false; // also weights of another computation
 };
@@ -61,14 +62,20 @@ public:
   /// last call. Valid until the next one.
   absl::StatusOr<const float *> Logits(const std::vector<int32_t> &text);
 
+  /// The tokens at the beginning of a first text of that many, which the model does not see.
+  int64_t Unseen(int64_t size) const {
+    const int64_t context = program.model.context;
+    return size > context ? size - (context - context / 4) : 0;
+  }
+
   Engine &engine() { return *of; }
 
 private:
   Generator(const Program &program, const GenerationEntries &entries)
       : program(program), entries(entries) {}
   absl::Status Open(const Kernels &, const GenerationSource &);
-  absl::Status Fill(const Kernels &, const std::string &weights, bool changed_model);
-  absl::Status Stream(const Kernels &, const std::string &directory, bool changed_model);
+  absl::Status Fill(const Kernels &, const std::string &weights, bool is_state, bool changed_model);
+  absl::Status Stream(const Kernels &, const CommitName &, bool changed_model);
   absl::Status FindPorts();
   absl::Status Explain(const absl::Status &) const;
   absl::StatusOr<const float *> Next(const std::vector<int32_t> &text);

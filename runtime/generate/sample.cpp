@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/generate/sample.h"
 
+#include "runtime/data/conversation.h"
 #include "runtime/data/data.h"
 #include "runtime/generate/stop_strings.h"
 #include "runtime/support/random.h"
 #include "runtime/support/units.h"
-#include "runtime/tokenizer/chat.h"
 #include "runtime/tokenizer/tokenizer.h"
 
 #include "absl/strings/str_cat.h"
@@ -68,6 +68,7 @@ class Codec {
 public:
   static absl::StatusOr<Codec> Open(const SampleOptions &options, int64_t vocab) {
     Codec codec;
+    codec.stops = options.stop;
     // A vocabulary may go beyond bytes, to a mask token or to round sizes.
     codec.count = std::min<int64_t>(vocab, 256);
     if (options.tokenizer.empty())
@@ -87,11 +88,17 @@ public:
             absl::StrCat("--chat: `", options.tokenizer,
                          "` has no chat template, so it is not known how the "
                          "model takes messages"));
-      absl::StatusOr<ChatTemplate> chat =
-          ChatTemplate::Recognize(codec.tokenizer->chat_template(), options.tokenizer);
+      absl::StatusOr<ConversationEncoder> chat =
+          ConversationEncoder::CreateToAsk(codec.tokenizer, options.tokenizer);
       if (!chat.ok())
         return chat.status();
-      codec.chat = *chat;
+      codec.chat = *std::move(chat);
+      const std::string mark = codec.chat->EndOfAnswer();
+      const int32_t token = codec.tokenizer->Find(mark);
+      if (token >= 0 && codec.tokenizer->IsAdded(token))
+        codec.mark = token;
+      else if (!mark.empty())
+        codec.stops.push_back(mark);
     }
     codec.decoder = std::make_unique<StreamDecoder>(codec.tokenizer, /*show_special=*/false);
     return codec;
@@ -99,23 +106,15 @@ public:
 
   absl::StatusOr<std::vector<int32_t>> Encode(const std::string &text) {
     std::vector<int32_t> tokens;
-    absl::StatusOr<std::string> prompt = text;
-    if (chat) {
-      prompt = chat->Render({{"user", text}}, /*ask=*/true, TextOf(tokenizer->bos()),
-                            TextOf(tokenizer->eos()));
-      if (!prompt.ok())
-        return prompt.status();
-    }
     if (!tokenizer) {
       for (unsigned char byte : text)
         tokens.push_back(byte);
       return tokens;
     }
-    // A prompt goes on: nothing is put behind it. A template has all that stands before it.
     EncodeOptions options;
-    options.closes = false;
-    options.surround = !chat;
-    absl::Status status = Encoder(tokenizer).Encode(chat ? *prompt : text, options, tokens);
+    options.closes = false; // a prompt goes on: nothing is put behind it
+    absl::Status status = chat ? chat->EncodeQuestion({{"user", text}}, tokens)
+                               : Encoder(tokenizer).Encode(text, options, tokens);
     if (!status.ok())
       return absl::InvalidArgumentError(absl::StrCat("the prompt: ", status.message()));
     for (int32_t token : tokens)
@@ -128,18 +127,18 @@ public:
     return tokenizer ? decoder->Add(token) : std::string(1, static_cast<char>(token));
   }
   std::string Finish() { return tokenizer ? decoder->Finish() : ""; }
-  bool Ends(int32_t token) const { return tokenizer && token == tokenizer->eos(); }
+  bool Ends(int32_t token) const { return tokenizer && (tokenizer->Ends(token) || token == mark); }
+  /// The texts that end a text.
+  const std::vector<std::string> &Stops() const { return stops; }
   /// Tokens that can be drawn.
   int64_t size() const { return count; }
 
 private:
-  std::string TextOf(int32_t token) const {
-    return token < 0 ? "" : Decode(tokenizer, {token}, /*show_special=*/true).value_or("");
-  }
-
   std::shared_ptr<const Tokenizer> tokenizer;
   std::unique_ptr<StreamDecoder> decoder;
-  std::optional<ChatTemplate> chat;
+  std::optional<ConversationEncoder> chat;
+  int32_t mark = -1;              // that ends an answer in the template
+  std::vector<std::string> stops; // those of the user, and a mark that is no token
   int64_t count = 0;
 };
 
@@ -231,11 +230,16 @@ absl::Status Sample(const Program &program, const Kernels &kernels,
 
   if (options.echo && !options.chat)
     out << options.prompt << std::flush;
-  StopStrings stop(options.stop);
+  StopStrings stop(codec->Stops());
   std::ofstream all;
   if (!options.logits.empty())
     all.open(options.logits, std::ios::binary);
   const int64_t prompt = int64_t(text->size());
+  if (const int64_t unseen = (*generator)->Unseen(prompt); unseen > 0)
+    notes << absl::StrFormat(
+        "note: the prompt has %d tokens, more than the context of %d: the model "
+        "does not see its first %d\n",
+        prompt, program.model.context, unseen);
   auto begin = std::chrono::steady_clock::now();
   double prompt_seconds = 0;
   int64_t done = 0; // tokens

@@ -37,6 +37,7 @@ struct SampleOptions {
   std::vector<std::string> stop; // the text ends before the first of them
   std::string tokenizer;         // its file; "": bytes are tokens
   /// The prompt is a user's message, in the chat template of the tokenizer. The text is the answer.
+  /// Special tokens in a message are text.
   bool chat = false;
   bool echo = true;    // write the prompt too, unless it is a message
   std::string logits;  // a file for those that each token is drawn from, in f32; "": none
@@ -44,7 +45,8 @@ struct SampleOptions {
 };
 
 /// Writes each byte to `out` at once; with a tokenizer, each whole character. A text that may be
-/// the beginning of a stop string waits. A token that ends a text ends this one.
+/// the beginning of a stop string waits. A token that ends a text ends this one, and so does the
+/// mark behind an answer. The notes say how much of a long prompt the model does not see.
 absl::Status Sample(const Program &, const Kernels &, const GenerationEntries &,
                     const GenerationSource &, const SampleOptions &, std::ostream &out,
                     std::ostream &notes);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace boa {
@@ -34,6 +35,16 @@ absl::StatusOr<InputFile> InputFile::Open(const std::string &path) {
 
 /// The system gives each file the least number that is free.
 bool InputFile::IsOneOfMany() const { return file->descriptor() >= MostOpenFiles() / 2; }
+
+absl::StatusOr<int64_t> BeginOfText(const InputFile &file) {
+  constexpr char kMark[] = {'\xef', '\xbb', '\xbf'};
+  char first[sizeof kMark] = {};
+  if (file.size() < int64_t(sizeof first))
+    return 0;
+  if (absl::Status status = file.Read(0, first, sizeof first); !status.ok())
+    return status;
+  return std::equal(first, first + sizeof first, kMark) ? int64_t(sizeof kMark) : 0;
+}
 
 absl::StatusOr<std::string> ReadInput(const std::string &path) {
   absl::StatusOr<InputFile> file = InputFile::Open(path);

@@ -43,6 +43,9 @@ private:
   int64_t bytes = 0;
 };
 
+/// Where a text begins: behind a byte order mark of UTF-8, which is no part of it.
+absl::StatusOr<int64_t> BeginOfText(const InputFile &);
+
 /// More than any configuration, tokenizer or index has.
 constexpr int64_t kMostInputBytes = int64_t{256} << 20;
 

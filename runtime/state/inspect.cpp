@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/state/inspect.h"
 
+#include "runtime/state/commit_name.h"
 #include "runtime/state/commit_reader.h"
 #include "runtime/state/commits.h"
 #include "runtime/state/manifest_files.h"
@@ -22,6 +23,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -96,18 +98,18 @@ std::string DescribeOrigin(const Manifest &manifest) {
   return text;
 }
 
-/// The facts that a commit records of its run.
-std::string DescribeRun(const CommitRecord &record) {
+/// The facts that a commit records of its run. `which`: the commit in words.
+std::string DescribeRun(const CommitRecord &record, const char *which) {
   std::string text;
   if (!record.plan.empty())
-    absl::StrAppendFormat(&text, "\n  plan of the last one: %s\n", absl::CHexEscape(record.plan));
+    absl::StrAppendFormat(&text, "\n  plan of %s: %s\n", which, absl::CHexEscape(record.plan));
   if (const std::optional<ChosenPlan> chosen = PlanOf(record)) {
     absl::StrAppend(&text, "  chosen by the compiler\n");
     for (absl::string_view line : absl::StrSplit(chosen->block, '\n', absl::SkipEmpty()))
       absl::StrAppend(&text, "    ", absl::CHexEscape(line), "\n");
   }
   if (!record.environment.empty())
-    absl::StrAppend(&text, "\n  environment of the last one\n");
+    absl::StrAppend(&text, "\n  environment of ", which, "\n");
   for (const auto &[key, value] : record.environment)
     absl::StrAppendFormat(&text, "    %-24s %s\n", absl::CHexEscape(key), absl::CHexEscape(value));
   if (!record.samples.empty())
@@ -117,11 +119,22 @@ std::string DescribeRun(const CommitRecord &record) {
   return text;
 }
 
+/// The manifest as if it had one of its commits alone.
+Manifest KeepOne(Manifest manifest, const SavedCommit &chosen) {
+  SavedCommit commit = chosen;
+  manifest.computation = ComputationOf(manifest, commit);
+  commit.computation.reset();
+  manifest.commits = {std::move(commit)};
+  return manifest;
+}
+
 class Inspection {
 public:
-  Inspection(FileSystem &disk, std::string home, Manifest the_manifest, std::FILE *out)
-      : disk(disk), home(std::move(home)), manifest(std::move(the_manifest)), out(out),
-        chunks(NamedChunks(manifest)) {
+  /// `best`: the step of the best commit of several. `which`: the last commit, in words.
+  Inspection(FileSystem &disk, std::string home, Manifest the_manifest, std::optional<int64_t> best,
+             const char *which, std::FILE *out)
+      : disk(disk), home(std::move(home)), manifest(std::move(the_manifest)), best(best),
+        which(which), out(out), chunks(NamedChunks(manifest)) {
     for (const SavedPath &path : manifest.paths)
       directories.push_back(path.directory == manifest.home ? this->home : path.directory);
   }
@@ -139,6 +152,8 @@ private:
   FileSystem &disk;
   const std::string home;
   const Manifest manifest;
+  const std::optional<int64_t> best;
+  const char *const which;
   std::FILE *const out;
   const std::vector<NamedChunk> chunks;
   std::vector<std::string> directories; // by path
@@ -154,14 +169,13 @@ void Inspection::Describe() const {
   absl::StrAppend(&text, DescribeOrigin(manifest));
   if (manifest.commits.empty())
     absl::StrAppend(&text, "  no commit: its beginning was cut short\n");
-  const SavedCommit *best = BestCommit(manifest);
   for (const SavedCommit &commit : manifest.commits) {
     absl::StrAppendFormat(&text, "  step %d, committed %s, %s%s", commit.record.step,
                           FormatDate(commit.record.time), FormatBytes(BytesOf(commit)),
                           commit.computation ? ", of another computation" : "");
     if (const std::optional<double> loss = commit.record.validation_loss)
       absl::StrAppendFormat(&text, ", validation loss %.4f%s", *loss,
-                            &commit == best && manifest.commits.size() > 1 ? ", the best" : "");
+                            commit.record.step == best ? ", the best" : "");
     absl::StrAppend(&text, "\n");
     for (const SavedTable &table : commit.tables)
       if (&commit == &manifest.commits.back())
@@ -172,13 +186,13 @@ void Inspection::Describe() const {
       absl::StrAppendFormat(&text, "    %-24s absent: reads as zero\n", storage.name);
   }
   if (!manifest.commits.empty() && !manifest.commits.back().record.extra.empty()) {
-    absl::StrAppend(&text, "\n  settings of the last one\n");
+    absl::StrAppend(&text, "\n  settings of ", which, "\n");
     for (const auto &[key, value] : manifest.commits.back().record.extra)
       if (key != kPlanBlock && key != kPlanGiven)
         absl::StrAppendFormat(&text, "    %-24s %s\n", key, value);
   }
   if (!manifest.commits.empty())
-    absl::StrAppend(&text, DescribeRun(manifest.commits.back().record));
+    absl::StrAppend(&text, DescribeRun(manifest.commits.back().record, which));
   absl::StrAppend(&text, "\n  paths\n");
   int64_t total = 0;
   for (size_t path = 0; path < directories.size(); ++path) {
@@ -315,12 +329,28 @@ absl::Status Inspection::Check() {
 
 } // namespace
 
-absl::Status DescribeState(FileSystem &disk, const std::string &directory, bool check,
-                           std::FILE *out) {
-  absl::StatusOr<ReadManifests> read = ReadManifest(disk, directory);
+absl::Status DescribeState(FileSystem &disk, const std::string &name, bool check, std::FILE *out) {
+  absl::StatusOr<CommitName> named = FindCommit(disk, name);
+  if (!named.ok())
+    return named.status();
+  absl::StatusOr<ReadManifests> read = ReadManifest(disk, named->directory);
   if (!read.ok())
     return read.status();
-  Inspection inspection(disk, directory, std::move(read->manifest), out);
+  std::optional<int64_t> best;
+  if (const SavedCommit *commit = BestCommit(read->manifest);
+      commit && read->manifest.commits.size() > 1)
+    best = commit->record.step;
+  if (named->step) {
+    Commits commits(1);
+    commits.manifest() = std::move(read->manifest);
+    std::vector<std::string> notes; // which concern a trainer that goes on
+    absl::StatusOr<const SavedCommit *> chosen = commits.GoTo(named->step, named->directory, notes);
+    if (!chosen.ok())
+      return chosen.status();
+    read->manifest = KeepOne(std::move(commits.manifest()), **chosen);
+  }
+  Inspection inspection(disk, named->directory, std::move(read->manifest), best,
+                        named->step ? "this one" : "the last one", out);
   inspection.Describe();
   if (!read->note.empty())
     std::fprintf(out, "  note: %s; the other one is whole\n", read->note.c_str());

@@ -16,12 +16,13 @@
 
 namespace boa {
 
-/// Describes the state in `directory` to `out`: its identity and model, its commits with their
-/// settings, its paths, and how to move it. It needs no program and works beside a trainer.
+/// Describes a state to `out`: its identity and model, its commits with their settings, its paths,
+/// and how to move it. `name` may be that of a commit (FindCommit): then of that one alone. It
+/// needs no program and works beside a trainer.
 ///
 /// With `check` it also reads every chunk that a commit names. Unavailable while a trainer runs.
 /// DataLoss, with the damaged chunks in `out`, if the checksum of a chunk does not match.
-absl::Status DescribeState(FileSystem &, const std::string &directory, bool check, std::FILE *out);
+absl::Status DescribeState(FileSystem &, const std::string &name, bool check, std::FILE *out);
 
 } // namespace boa
 

@@ -5,15 +5,22 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// tokenizer_config.json names the tokens that begin and end a text, and may have the chat template;
-// newer models have it in chat_template.jinja. Either file may be absent.
+// Four files may name the tokens that begin and end a text, and any of them may be absent. The
+// first one that names a token of the tokenizer holds. The others are compared with it.
+//
+// A model ends its text with the token that ends a document, and with those that
+// generation_config.json names; where that names none, with those of config.json.
+//
+// The chat template is in tokenizer_config.json; newer models have it in chat_template.jinja.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/formats/json.h"
-#include "runtime/io/file_system.h"
+#include "runtime/io/folder_file.h"
 #include "runtime/tokenizer/huggingface.h"
 #include "runtime/tokenizer/readers.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace boa {
@@ -21,50 +28,165 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// In the order in which they hold. The first two write tokens as texts, the others as ids.
+constexpr const char *kConfig = "tokenizer_config.json", *kModel = "config.json",
+                     *kGeneration = "generation_config.json", *kJinja = "chat_template.jinja",
+                     *kNaming[] = {kConfig, "special_tokens_map.json", kModel, kGeneration};
+
+struct NamingFile {
+  std::string name, path;
+  Json json;
+  bool has_ids() const { return name == kModel || name == kGeneration; }
+  /// What the file says of the token "bos" or "eos"; null if nothing.
+  const Json *Find(const std::string &token) const {
+    return JsonMember(json, absl::StrCat(token, has_ids() ? "_token_id" : "_token").c_str());
+  }
+};
+
+absl::StatusOr<std::vector<NamingFile>> ReadNaming(const std::string &folder) {
+  std::vector<NamingFile> files;
+  for (const char *name : kNaming) {
+    const absl::StatusOr<std::string> text = ReadFolderFile(folder, name);
+    if (absl::IsNotFound(text.status()))
+      continue;
+    if (!text.ok())
+      return text.status();
+    const std::string path = absl::StrCat(folder, "/", name);
+    absl::StatusOr<Json> json = ParseJson(*text);
+    if (!json.ok())
+      return RefuseFile(path, json.status().message());
+    files.push_back({name, path, *std::move(json)});
+  }
+  return files;
+}
+
 /// The id of a token by its text; -1.
 int32_t FindToken(const Definition &definition, const std::string &text) {
   for (const AddedToken &token : definition.added)
     if (token.content == text)
       return token.id;
-  for (size_t id = 0; id < definition.tokens.size(); ++id)
+  for (size_t id = 0; id < definition.tokens.size() && !text.empty(); ++id)
     if (definition.tokens[id] == text)
       return static_cast<int32_t>(id);
   return -1;
 }
 
-/// A token as text, or as an object with that text; "" if there is none.
-std::string TokenText(const Json &config, const char *key) {
-  const Json *value = JsonMember(config, key);
-  return value && value->is_object() ? JsonText(*value, "content") : JsonText(config, key);
+/// The text of a token; nothing if there is no such id.
+std::optional<std::string> TextOf(const Definition &definition, uint64_t id) {
+  for (const AddedToken &token : definition.added)
+    if (uint64_t(token.id) == id)
+      return token.content;
+  if (id < definition.tokens.size() && !definition.tokens[id].empty())
+    return definition.tokens[id];
+  return std::nullopt;
+}
+
+/// The tokens that a file names, in its order. Those that the tokenizer lacks are left out, with a
+/// note.
+absl::StatusOr<std::vector<int32_t>> IdsOf(const NamingFile &file, const std::string &token,
+                                           Definition &definition) {
+  std::vector<int32_t> ids;
+  const Json *value = file.Find(token);
+  if (!value)
+    return ids;
+  if (!file.has_ids()) {
+    // A text, or an object with that text.
+    const std::string text = value->is_object()   ? JsonText(*value, "content")
+                             : value->is_string() ? value->get<std::string>()
+                                                  : "";
+    const int32_t id = FindToken(definition, text);
+    if (id >= 0)
+      ids.push_back(id);
+    else if (!text.empty() && file.name == kConfig)
+      return RefuseFile(file.path, "`", token, "_token` is `", text, "`, which is no token");
+    else if (!text.empty())
+      definition.notes.push_back(absl::StrCat("`", file.path, "`: `", token, "_token` is ",
+                                              Backquoted(text),
+                                              ", which is no token: it is left out"));
+    return ids;
+  }
+  for (const Json &id : value->is_array() ? *value : Json::array({*value})) {
+    if (!id.is_number_integer())
+      return RefuseFile(file.path, "`", token,
+                        "_token_id`: expected the number of a token, or a "
+                        "list of them, but found ",
+                        id.dump().substr(0, 40));
+    if (!id.is_number_unsigned()) // -1 is a way to say none
+      continue;
+    if (TextOf(definition, id.get<uint64_t>()))
+      ids.push_back(id.get<int32_t>());
+    else
+      definition.notes.push_back(
+          absl::StrCat("`", file.path, "`: `", token, "_token_id` is ", id.dump(),
+                       ", which the tokenizer does not have: it is left out"));
+  }
+  return ids;
+}
+
+/// The token "bos" or "eos" by the first file that names one.
+absl::Status ReadToken(const std::vector<NamingFile> &files, const std::string &token,
+                       Definition &definition, int32_t &id) {
+  const NamingFile *first = nullptr;
+  std::vector<int32_t> ends;
+  const bool is_end = token == "eos";
+  for (const NamingFile &file : files) {
+    absl::StatusOr<std::vector<int32_t>> ids = IdsOf(file, token, definition);
+    if (!ids.ok())
+      return ids.status();
+    if (ids->empty())
+      continue;
+    if (file.has_ids())
+      ends = *ids;
+    if (!first) {
+      first = &file;
+      id = ids->front();
+    } else if (is_end && std::find(ids->begin(), ids->end(), id) == ids->end()) {
+      definition.notes.push_back(absl::StrCat(
+          "`", first->path, "` ends a document with ",
+          Backquoted(*TextOf(definition, uint64_t(id))), ", `", file.path, "` with ",
+          Backquoted(*TextOf(definition, uint64_t(ids->front()))), ": the former holds"));
+    }
+  }
+  if (is_end)
+    definition.ends = std::move(ends);
+  return absl::OkStatus();
 }
 
 } // namespace
 
 absl::Status ReadConfig(const std::string &folder, Definition &definition) {
-  const std::string path = folder + "tokenizer_config.json";
-  const absl::StatusOr<std::string> text = ReadSmallFile(SystemFiles(), path);
-  if (!text.ok() && !absl::IsNotFound(text.status()))
-    return text.status();
-  if (text.ok()) {
-    const absl::StatusOr<Json> config = ParseJson(*text);
-    if (!config.ok())
-      return RefuseFile(path, config.status().message());
-    for (auto [key, id] :
-         {std::pair("bos_token", &definition.bos), std::pair("eos_token", &definition.eos)}) {
-      const std::string token = TokenText(*config, key);
-      if (token.empty())
-        continue;
-      *id = FindToken(definition, token);
-      if (*id < 0)
-        return RefuseFile(path, "`", key, "` is `", token, "`, which is no token");
-    }
-    definition.chat_template = JsonText(*config, "chat_template");
-  }
-  const absl::StatusOr<std::string> jinja =
-      ReadSmallFile(SystemFiles(), folder + "chat_template.jinja");
+  absl::StatusOr<std::vector<NamingFile>> files = ReadNaming(folder);
+  if (!files.ok())
+    return files.status();
+  for (auto [token, id] : {std::pair("bos", &definition.bos), std::pair("eos", &definition.eos)})
+    if (absl::Status status = ReadToken(*files, token, definition, *id); !status.ok())
+      return status;
+  if (!files->empty() && files->front().name == kConfig)
+    definition.chat_template = JsonText(files->front().json, "chat_template");
+  const absl::StatusOr<std::string> jinja = ReadFolderFile(folder, kJinja);
   if (jinja.ok())
     definition.chat_template = *jinja;
   return jinja.ok() || absl::IsNotFound(jinja.status()) ? absl::OkStatus() : jinja.status();
+}
+
+absl::StatusOr<std::vector<std::string>> PartsBeside(const std::string &folder) {
+  std::vector<std::string> parts;
+  for (const char *name : {kConfig, kJinja}) {
+    absl::StatusOr<std::string> text = ReadFolderFile(folder, name);
+    if (!text.ok() && !absl::IsNotFound(text.status()))
+      return text.status();
+    parts.push_back(text.value_or(""));
+  }
+  absl::StatusOr<std::vector<NamingFile>> files = ReadNaming(folder);
+  if (!files.ok())
+    return files.status();
+  const bool has_config = !files->empty() && files->front().name == kConfig;
+  for (const char *token : {"bos", "eos"})
+    if (!has_config || !files->front().Find(token))
+      for (const NamingFile &file : *files)
+        if (const Json *value = file.Find(token))
+          parts.push_back(absl::StrCat(file.name, " ", token, " ", value->dump()));
+  return parts;
 }
 
 } // namespace boa

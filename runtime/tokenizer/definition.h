@@ -114,6 +114,8 @@ struct Definition {
   int64_t most_word_characters = 100;
 
   int32_t unknown = -1, bos = -1, eos = -1;
+  /// Tokens that end a text which a model writes, beside `eos`.
+  std::vector<int32_t> ends;
   /// Tokens around a text, if special tokens are asked for.
   std::vector<int32_t> before, after;
 
@@ -124,6 +126,8 @@ struct Definition {
   bool cleanup = false;           // wordpiece: no space before punctuation
 
   std::string chat_template; // "": none
+  /// Where files disagree, for the user.
+  std::vector<std::string> notes;
 };
 
 } // namespace boa

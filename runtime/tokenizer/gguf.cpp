@@ -25,6 +25,7 @@ struct Tokens {
   std::vector<std::string> texts;
   std::vector<TokenType> types;
   int32_t bos = -1, eos = -1, unknown = -1;
+  int32_t end_of_turn = -1, end_of_message = -1;
 };
 
 absl::StatusOr<Tokens> ReadTokens(const GgufFile &file) {
@@ -54,8 +55,10 @@ absl::StatusOr<Tokens> ReadTokens(const GgufFile &file) {
         out.types[id] = static_cast<TokenType>(static_cast<int>(type));
     }
   }
-  for (auto [name, id] : {std::pair("bos_token_id", &out.bos), std::pair("eos_token_id", &out.eos),
-                          std::pair("unknown_token_id", &out.unknown)}) {
+  for (auto [name, id] :
+       {std::pair("bos_token_id", &out.bos), std::pair("eos_token_id", &out.eos),
+        std::pair("unknown_token_id", &out.unknown), std::pair("eot_token_id", &out.end_of_turn),
+        std::pair("eom_token_id", &out.end_of_message)}) {
     const int64_t value = file.Number(key(name), -1);
     if (value < -1 || value >= static_cast<int64_t>(count))
       return RefuseFile(file.path(), key(name), " is ", value, " of ", count, " tokens");
@@ -219,13 +222,21 @@ absl::StatusOr<Definition> ReadGguf(const std::string &path) {
   if (!tokens.ok())
     return tokens.status();
   const int32_t bos = tokens->bos, eos = tokens->eos, unknown = tokens->unknown;
+  std::vector<int32_t> ends;
+  for (int32_t id : {tokens->end_of_turn, tokens->end_of_message})
+    if (id >= 0)
+      ends.push_back(id);
   absl::StatusOr<Definition> definition = model == "gpt2"    ? ReadBytePairs(*file, *tokens)
                                           : model == "llama" ? ReadScored(*file, *tokens)
                                                              : ReadWordPiece(*file, *tokens);
   if (!definition.ok())
     return definition;
-  definition->bos = bos;
-  definition->eos = eos;
+  // Of `llama` there are tokens where the file names none.
+  if (bos >= 0)
+    definition->bos = bos;
+  if (eos >= 0)
+    definition->eos = eos;
+  definition->ends = std::move(ends);
   // Byte-level models have a token for every byte.
   if (model != "gpt2" && unknown >= 0)
     definition->unknown = unknown;

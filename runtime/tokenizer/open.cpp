@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/io/file_system.h"
+#include "runtime/io/folder_file.h"
 #include "runtime/support/memory_errors.h"
 #include "runtime/tokenizer/readers.h"
 #include "runtime/tokenizer/tokenizer.h"
@@ -44,9 +45,8 @@ absl::StatusOr<Definition> ReadDefinition(const std::string &path, const std::st
   const absl::string_view begin = absl::StripLeadingAsciiWhitespace(text);
   if (!begin.empty() && begin[0] == '{') {
     absl::StatusOr<Definition> definition = ReadHuggingFace(text, path);
-    const size_t name = path.rfind('/') + 1; // 0 without a slash
-    if (definition.ok() && path.substr(name) == "tokenizer.json")
-      if (absl::Status status = ReadConfig(path.substr(0, name), *definition); !status.ok())
+    if (definition.ok() && path.substr(path.rfind('/') + 1) == "tokenizer.json")
+      if (absl::Status status = ReadConfig(FolderOf(path), *definition); !status.ok())
         return status;
     return definition;
   }

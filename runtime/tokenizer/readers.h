@@ -20,15 +20,18 @@
 #include "absl/strings/string_view.h"
 
 #include <string>
+#include <vector>
 
 namespace boa {
 
 /// tokenizer.json.
 absl::StatusOr<Definition> ReadHuggingFace(absl::string_view text, const std::string &source);
 
-/// The files beside a tokenizer.json: tokens that begin and end a text, the chat template. `folder`
-/// ends with a slash, or is empty.
+/// The files beside a tokenizer.json: tokens that begin and end a text, the chat template.
 absl::Status ReadConfig(const std::string &folder, Definition &definition);
+/// All that ReadConfig takes from them: the texts of two files, "" for one that is absent, then
+/// what others say of tokens that tokenizer_config.json does not name.
+absl::StatusOr<std::vector<std::string>> PartsBeside(const std::string &folder);
 
 /// tokenizer.model of SentencePiece.
 absl::StatusOr<Definition> ReadSentencePiece(absl::string_view bytes, const std::string &source);

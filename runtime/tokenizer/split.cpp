@@ -301,6 +301,13 @@ bool MatcherForPattern(absl::string_view pattern, Matcher &matcher) {
   return true;
 }
 
+const char *PatternOf(const SplitRules &rules) {
+  for (const KnownPattern &known : kPatterns)
+    if (known.rules == rules)
+      return known.pattern;
+  return nullptr;
+}
+
 bool MatchersForFamily(absl::string_view family, std::vector<Matcher> &matchers) {
   const auto is = [&](std::initializer_list<const char *> names) {
     return std::find(names.begin(), names.end(), family) != names.end();

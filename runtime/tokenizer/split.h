@@ -31,6 +31,12 @@ struct SplitRules {
   bool newlines = false;   // `\s*[\r\n]+`, and newlines behind punctuation
   bool slashes = false;    // slashes behind punctuation, too
   bool last_space = false; // white space at the end of the text is one piece
+
+  bool operator==(const SplitRules &other) const {
+    return letters == other.letters && contractions == other.contractions &&
+           digits == other.digits && newlines == other.newlines && slashes == other.slashes &&
+           last_space == other.last_space;
+  }
 };
 
 /// The end of the piece that begins at `at`, which is before the end of a valid text.
@@ -59,6 +65,8 @@ bool FindMatch(const Matcher &matcher, absl::string_view text, size_t from, size
 
 /// The matcher for a regular expression; false if it is unknown.
 bool MatcherForPattern(absl::string_view pattern, Matcher &matcher);
+/// The regular expression of a matcher with rules, as it was published first.
+const char *PatternOf(const SplitRules &rules);
 /// The rules of a family by the name that GGUF files use; false if it is unknown.
 bool MatchersForFamily(absl::string_view family, std::vector<Matcher> &matchers);
 

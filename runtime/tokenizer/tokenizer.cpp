@@ -75,6 +75,9 @@ absl::Status Tokenizer::CheckIds(const std::string &source) const {
       if (!is_any(id))
         return RefuseSource(source, "puts token ", id, " around a text, but has ", size(),
                             " tokens");
+  for (int32_t id : definition.ends)
+    if (!is_any(id))
+      return RefuseSource(source, "ends a text with token ", id, ", but has ", size(), " tokens");
   for (auto [name, id] : {std::pair("unknown", definition.unknown),
                           std::pair("bos", definition.bos), std::pair("eos", definition.eos)})
     if (id != -1 && !is_any(id))
@@ -201,6 +204,12 @@ std::vector<int32_t> Tokenizer::FindAdded(absl::string_view text) const {
     if (absl::StrContains(text, token.content))
       found.push_back(token.id);
   return found;
+}
+
+bool Tokenizer::Ends(int32_t id) const {
+  return id >= 0 &&
+         (id == definition.eos ||
+          std::find(definition.ends.begin(), definition.ends.end(), id) != definition.ends.end());
 }
 
 bool Tokenizer::NormalizesSpecial() const {

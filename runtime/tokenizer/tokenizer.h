@@ -57,6 +57,10 @@ public:
   const std::string &TextOf(int32_t id) const { return texts[id]; }
   int32_t bos() const { return definition.bos; }
   int32_t eos() const { return definition.eos; }
+  /// Whether it ends a text that a model writes: the end of a document, or of a turn.
+  bool Ends(int32_t id) const;
+  /// Where files of the tokenizer disagree, for the user.
+  const std::vector<std::string> &notes() const { return definition.notes; }
   /// Whether special tokens are looked for in a text that was changed before.
   bool NormalizesSpecial() const;
   /// The Jinja text of the file; "" if there is none.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/loop.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 #include <chrono>
@@ -92,7 +93,7 @@ absl::Status TrainingLoop::EnqueueNext() {
   NoteStop(
       absl::StrCat("step ", next, " of ", parts.request.program().train.steps, " and its commit"));
   absl::Status status = parts.steps.Enqueue(next);
-  return SignalOf(status) != 0 ? absl::OkStatus() : AtStep(status);
+  return SignalOf(status) != 0 ? absl::OkStatus() : AtStep(status, next);
 }
 
 /// Waits for the oldest step, evaluates, and reports.
@@ -140,14 +141,25 @@ absl::Status TrainingLoop::CheckFinite(const FinishedStep &finished) {
   return absl::OkStatus();
 }
 
-absl::Status TrainingLoop::AtStep(const absl::Status &status) const {
+absl::Status TrainingLoop::AtStep(const absl::Status &status) const { return AtStep(status, done); }
+
+/// Whether an error is of a step that it names, which may be an earlier one: a delayed update.
+static bool NamesStep(absl::string_view message) {
+  constexpr absl::string_view kStep = " step ";
+  const size_t at = message.find(kStep);
+  return at != message.npos && at + kStep.size() < message.size() &&
+         absl::ascii_isdigit(uint8_t(message[at + kStep.size()]));
+}
+
+absl::Status TrainingLoop::AtStep(const absl::Status &status, int64_t step) const {
   if (status.ok())
     return status;
   const std::string &directory = parts.request.directories()[0];
   return absl::Status(
       status.code(),
-      absl::StrCat("step ", done, ": ", status.message(), "; the last committed step is ",
-                   parts.committer.committed(), " in `", directory,
+      absl::StrCat(NamesStep(status.message()) ? "" : absl::StrCat("step ", step, ": "),
+                   status.message(), "; the last committed step is ", parts.committer.committed(),
+                   " in `", directory,
                    // The damaged data may be a part of that commit.
                    absl::IsDataLoss(status) ? absl::StrCat("`; `boa state ", directory,
                                                            " --check` says whether it is whole")

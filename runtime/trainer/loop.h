@@ -57,10 +57,11 @@ public:
   int64_t step() const { return done; }
   /// Of an evaluation after that step.
   std::optional<double> validation_loss() const { return validated; }
-  /// Adds the step and the last commit to an error.
+  /// Adds the last commit to an error, and the step unless it names one.
   absl::Status AtStep(const absl::Status &) const;
 
 private:
+  absl::Status AtStep(const absl::Status &, int64_t step) const;
   absl::Status RunOne();
   absl::Status Stop();
   absl::Status EnqueueNext();

@@ -224,4 +224,14 @@ std::map<std::string, int64_t> CountSamples(const CommitRecord &committed,
   return samples;
 }
 
+std::string DescribeWarmup(const TrainSettings &train) {
+  const int64_t warmup = train.optimizer.warmup;
+  if (warmup <= train.steps)
+    return "";
+  return absl::StrCat("note: the learning rate rises for ", warmup,
+                      " steps (warmup), but the run "
+                      "ends after ",
+                      train.steps, ": it does not reach its peak of ", train.optimizer.peak);
+}
+
 } // namespace boa

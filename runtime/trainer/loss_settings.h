@@ -45,6 +45,9 @@ std::string DescribeChanges(const Settings &committed, const Settings &now);
 /// Empty if none does, or if the commit names no versions.
 std::string DescribeNewEnvironment(const Settings &committed, const Settings &now);
 
+/// A note where the run ends before the learning rate has risen to its peak; "" if it does not.
+std::string DescribeWarmup(const TrainSettings &);
+
 /// Sequences read of each source: those of the commit, and those that were consumed since.
 std::map<std::string, int64_t> CountSamples(const CommitRecord &committed,
                                             const std::map<std::string, int64_t> &consumed);

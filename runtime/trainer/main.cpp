@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/main.h"
 
+#include "runtime/state/commit_name.h"
 #include "runtime/support/printable.h"
 #include "runtime/trainer/process.h"
 
@@ -52,11 +53,11 @@ const char *Version() { return BOA_VERSION; }
 FlagTable TrainerFlags(TrainerOptions &o) {
   const std::vector<std::string> train = {"train"};
   return {
-      {{"train", "sample", "evaluate", "import", "export"},
+      {{"train", "sample", "evaluate", "export"},
        "state",
        0,
-       "DIR",
-       "where the training lives (default: the path of the ssd)",
+       "DIR[@COMMIT]",
+       "a training, its commit STEP or `best` (default: ssd)",
        DirectoryValue{&o.state}},
       {{"train", "sample", "evaluate"},
        "changed-model",
@@ -89,7 +90,7 @@ FlagTable TrainerFlags(TrainerOptions &o) {
        &o.changed_data},
       {train, "weights", 0, "FILE", "begin from these weights: safetensors, folder or GGUF",
        FileValue{&o.weights}},
-      {train, "from", 0, "STATE[@STEP]", "begin with the weights of another state, only read",
+      {train, "from", 0, "DIR[@COMMIT]", "begin with the weights of another state, only read",
        DirectoryValue{&o.from}},
       {train, "save", 0, "FILE", "the trained weights (default: DIR/model.safetensors)",
        FileValue{&o.save}},
@@ -124,6 +125,31 @@ absl::Status CheckTrainerOptions(const TrainerOptions &options) {
   if (!options.weights.empty() && !options.from.empty())
     return absl::InvalidArgumentError(
         "--weights and --from each name the weights to begin with: only one of them can be given");
+  return absl::OkStatus();
+}
+
+absl::Status NameCommit(TrainerOptions &options) {
+  FileSystem &disk = options.disk ? *options.disk : SystemFiles();
+  absl::StatusOr<CommitName> named = FindCommit(disk, options.state);
+  if (!named.ok())
+    return absl::Status(named.status().code(),
+                        absl::StrCat("--state ", options.state, ": ", named.status().message()));
+  if (!named->step)
+    return absl::OkStatus();
+  if (!options.resume) {
+    absl::StatusOr<bool> exists = StateStore::Exists(disk, named->directory);
+    if (!exists.ok() || !*exists) // a new state of this name
+      return exists.status();
+    return absl::InvalidArgumentError(
+        absl::StrCat("--state ", options.state,
+                     " names a commit to resume from: give it together with --resume"));
+  }
+  if (options.at && options.at != named->step)
+    return absl::InvalidArgumentError(absl::StrCat("--at ", *options.at, " and --state ",
+                                                   options.state,
+                                                   " name two commits: give one of them"));
+  options.state = named->directory;
+  options.at = named->step;
   return absl::OkStatus();
 }
 
@@ -186,7 +212,10 @@ int TrainerMain(int argc, char **argv, std::string_view json, const Kernels &ker
   if (!rest->empty())
     return UsageStatus(absl::InvalidArgumentError(
         absl::StrCat("unexpected argument `", rest->front(), "`: ", name, " takes flags only")));
-  if (absl::Status status = CheckTrainerOptions(options); !status.ok())
+  absl::Status status = CheckTrainerOptions(options);
+  if (status.ok())
+    status = NameCommit(options);
+  if (!status.ok())
     return UsageStatus(status);
   return ExitStatus(Train(*program, kernels, entry_points, options, InterruptsUntilExit()));
 }

@@ -26,6 +26,8 @@ namespace boa {
 FlagTable TrainerFlags(TrainerOptions &options);
 /// Refuses a flag that would be ignored beside another one.
 absl::Status CheckTrainerOptions(const TrainerOptions &);
+/// Where --state names a commit (FindCommit), takes the state, and the commit as --at.
+absl::Status NameCommit(TrainerOptions &);
 
 /// Boa's version: "0.1".
 const char *Version();

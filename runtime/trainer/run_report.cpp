@@ -65,6 +65,8 @@ void RunReport::Start(const Data &data, const Settings &settings, const StateSto
     writing = log->Begin(identity, first, settings, engine.Environment());
   Say(FormatStart(program, data.Describe()));
   Say(FormatState(state, engine));
+  if (const std::string note = DescribeWarmup(program.train); !note.empty())
+    Say(note);
 }
 
 void RunReport::Say(const std::string &text) {

@@ -44,8 +44,10 @@ absl::Status StepQueue::Enqueue(int64_t step) {
   if (std::exchange(fresh, false))
     for (const auto &[role, bytes] : owned->AbsentBytes())
       planned.read[role] -= bytes;
-  next.start_ns = owned->Now();
-  next.waited_ns = next.start_ns - asked_ns;
+  const int64_t ready_ns = owned->Now();
+  next.waited_ns = ready_ns - asked_ns;
+  // Where no step runs, the wait for the data is a part of this one.
+  next.start_ns = steps.empty() ? asked_ns : ready_ns;
   next.run = Call(entries.step, step, *next.batches);
   // A step behind another one applies that step's updates, and finds in memory the storages that
   // the step before kept there.

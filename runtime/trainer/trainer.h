@@ -66,7 +66,7 @@ struct TrainerOptions {
   bool changed_data = false;         // also a commit whose files of tokens were others
   std::string weights;               // safetensors to begin from; empty: random
   std::vector<std::string> unwanted; // names of its tensors to leave out
-  std::string from;                  // a state whose weights to begin with: DIR or DIR@STEP
+  std::string from;                  // a state whose weights to begin with, or a commit of it
   std::optional<int64_t> steps;      // instead of the program's
   std::string data;                  // instead of the program's; empty: its own
   std::string tokens;                // where tokens of texts are kept; empty: beside the state

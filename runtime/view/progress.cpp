@@ -127,7 +127,8 @@ std::string FormatBound(const StepRecord &record) {
   const double share = longest && record.seconds > 0 ? longest->second / record.seconds : 0;
   if (share < 0.01)
     return "compute-bound";
-  return absl::StrFormat("%2.0f%% wait, %s", 100 * share, longest->first);
+  // Transfers may be waited for before a step begins, too.
+  return absl::StrFormat("%2.0f%% wait, %s", 100 * std::min(share, 1.0), longest->first);
 }
 
 int TerminalWidth(std::FILE *out) {

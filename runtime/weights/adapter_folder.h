@@ -19,7 +19,7 @@
 namespace boa {
 
 struct AdapterFolder {
-  std::string state;  // or DIR@STEP
+  std::string state;  // or a commit of it: DIR@STEP
   std::string folder; // empty or not there yet
   std::string base;   // base_model_name_or_path; empty: null
 };

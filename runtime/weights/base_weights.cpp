@@ -7,13 +7,13 @@
 #include "runtime/weights/base_weights.h"
 
 #include "runtime/abi/parts.h"
+#include "runtime/state/commit_name.h"
 #include "runtime/weights/parameter_names.h"
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
+#include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
 namespace boa {
@@ -22,15 +22,6 @@ namespace {
 /// So many parameters more than the program's are compared by name, so that a few can be named. A
 /// manifest of some kilobytes may have millions.
 constexpr int64_t kMostBeyond = 1 << 16;
-
-/// "DIR@STEP". Where no number follows the last @, it belongs to the directory.
-std::pair<std::string, std::optional<int64_t>> ParseFrom(const std::string &from) {
-  const size_t at = from.rfind('@');
-  int64_t step = 0;
-  if (at == std::string::npos || !absl::SimpleAtoi(from.substr(at + 1), &step) || step < 0)
-    return {from, std::nullopt};
-  return {from.substr(0, at), step};
-}
 
 /// Names as the program would give them.
 absl::StatusOr<ShapesByName> ShapesOf(const CommitReader &commit, const Program &program) {
@@ -84,17 +75,21 @@ absl::StatusOr<std::unique_ptr<BaseWeights>> BaseWeights::Open(FileSystem &disk,
                                                                const Program &program,
                                                                const std::string &from,
                                                                Adapters adapters) {
-  const auto [directory, step] = ParseFrom(from);
   auto refuse = [&](const absl::Status &status) {
     return absl::Status(status.code(), absl::StrCat(from, ": ", status.message()));
   };
-  absl::StatusOr<std::unique_ptr<CommitReader>> commit = CommitReader::Open(disk, directory, step);
+  absl::StatusOr<CommitName> named = FindCommit(disk, from);
+  if (!named.ok())
+    return refuse(named.status());
+  absl::StatusOr<std::unique_ptr<CommitReader>> commit =
+      CommitReader::Open(disk, named->directory, named->step);
   if (!commit.ok())
     return refuse(commit.status());
   absl::StatusOr<ShapesByName> shapes = ShapesOf(**commit, program);
   if (!shapes.ok())
     return refuse(shapes.status());
-  if (absl::Status status = CheckParameters(program, directory, *shapes, adapters); !status.ok())
+  if (absl::Status status = CheckParameters(program, named->directory, *shapes, adapters);
+      !status.ok())
     return refuse(status);
   return std::unique_ptr<BaseWeights>(new BaseWeights(*std::move(commit)));
 }

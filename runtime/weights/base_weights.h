@@ -31,7 +31,7 @@ namespace boa {
 /// Threads: one. Errors name the state, and the parameter that does not fit.
 class BaseWeights {
 public:
-  /// `from`: the directory of a state, or DIR@STEP for an earlier commit. FailedPrecondition
+  /// `from`: the directory of a state, or a commit of it (FindCommit). FailedPrecondition
   /// unless it has the parameters of the program, each of the same shape.
   static absl::StatusOr<std::unique_ptr<BaseWeights>>
   Open(FileSystem &, const Program &, const std::string &from, Adapters = Adapters::present);

@@ -8,6 +8,7 @@
 
 #include "runtime/formats/json.h"
 #include "runtime/io/file_system.h"
+#include "runtime/io/folder_file.h"
 #include "runtime/io/input_file.h"
 #include "runtime/io/new_file.h"
 #include "runtime/weights/gguf_tokenizer.h"
@@ -58,56 +59,57 @@ absl::Status WriteSmallFile(const std::string &path, const std::string &text) {
   return status.ok() ? file->Publish() : status;
 }
 
-absl::Status CopySmallFiles(const std::string &from, const std::string &to) {
+absl::StatusOr<std::string> CopySmallFiles(const std::string &from, const std::string &to) {
   if (absl::Status status = SystemFiles().MakeDirectory(to);
       !status.ok() && !absl::IsAlreadyExists(status))
     return status;
   if (IsGgufName(from)) {
     const auto files = TokenizerOfGguf(from);
+    if (absl::IsFailedPrecondition(files.status()))
+      return absl::StrCat("no tokenizer stands in ", to,
+                          ", and none will in an export: ", files.status().message());
     if (!files.ok())
       return files.status();
     for (const auto &[name, text] : *files)
       if (absl::Status status = WriteSmallFile(absl::StrCat(to, "/", name), text); !status.ok())
         return status;
-    return absl::OkStatus();
+    return "";
   }
+  bool has_tokenizer = false;
   for (const char *name : kSmallFiles) {
-    absl::Status status = CheckFolderFile(from, name);
-    if (absl::IsNotFound(status))
+    absl::StatusOr<std::string> text = ReadFolderFile(from, name);
+    if (absl::IsNotFound(text.status()))
       continue;
-    if (!status.ok())
-      return status;
-    absl::StatusOr<std::string> text = ReadInput(absl::StrCat(from, "/", name));
     if (!text.ok())
       return text.status();
-    if (status = WriteSmallFile(absl::StrCat(to, "/", name), *text); !status.ok())
+    if (absl::Status status = WriteSmallFile(absl::StrCat(to, "/", name), *text); !status.ok())
       return status;
+    for (const char *tokenizer : {"tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt"})
+      has_tokenizer |= name == absl::string_view(tokenizer);
   }
-  return absl::OkStatus();
+  return has_tokenizer ? ""
+                       : absl::StrCat("`", from, "` has no tokenizer, so ", to,
+                                      " has none: transformers needs its files there");
 }
 
 absl::StatusOr<int64_t> FindMaskToken(const std::string &folder) {
   constexpr char kMask[] = "[MASK]";
-  if (CheckFolderFile(folder, "tokenizer.json").ok())
-    if (absl::StatusOr<std::string> text = ReadInput(absl::StrCat(folder, "/tokenizer.json"));
-        text.ok()) {
-      const nlohmann::json json = ParseJson(*text).value_or(nlohmann::json());
-      if (json.is_object() && json.contains("added_tokens") && json["added_tokens"].is_array())
-        for (const auto &token : json["added_tokens"])
-          if (token.is_object() && token.contains("content") && token["content"] == kMask &&
-              token.contains("id") && token["id"].is_number_unsigned())
-            return token["id"].get<int64_t>();
+  if (absl::StatusOr<std::string> text = ReadFolderFile(folder, "tokenizer.json"); text.ok()) {
+    const nlohmann::json json = ParseJson(*text).value_or(nlohmann::json());
+    if (json.is_object() && json.contains("added_tokens") && json["added_tokens"].is_array())
+      for (const auto &token : json["added_tokens"])
+        if (token.is_object() && token.contains("content") && token["content"] == kMask &&
+            token.contains("id") && token["id"].is_number_unsigned())
+          return token["id"].get<int64_t>();
+  }
+  if (absl::StatusOr<std::string> text = ReadFolderFile(folder, "vocab.txt"); text.ok()) {
+    int64_t number = 0;
+    for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+      if (absl::StripSuffix(line, "\r") == kMask)
+        return number;
+      ++number;
     }
-  if (CheckFolderFile(folder, "vocab.txt").ok())
-    if (absl::StatusOr<std::string> text = ReadInput(absl::StrCat(folder, "/vocab.txt"));
-        text.ok()) {
-      int64_t number = 0;
-      for (absl::string_view line : absl::StrSplit(*text, '\n')) {
-        if (absl::StripSuffix(line, "\r") == kMask)
-          return number;
-        ++number;
-      }
-    }
+  }
   return absl::NotFoundError(absl::StrCat("`", folder,
                                           "`: neither tokenizer.json nor vocab.txt has the token "
                                           "[MASK], which the training of this model needs"));

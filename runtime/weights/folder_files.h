@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/status/statusor.h"
 
 #include <cstdint>
 #include <string>
@@ -20,8 +21,9 @@ std::string FolderBeside(const std::string &spec);
 
 /// Copies those of a folder that belong to a tokenizer, to generation or to its licence. A file
 /// that is there already with other contents is refused. Makes the folder if need be. Of a GGUF
-/// file, those are made that it stands for (TokenizerOfGguf).
-absl::Status CopySmallFiles(const std::string &from, const std::string &to);
+/// file, those are made that it stands for (TokenizerOfGguf). Returns "", or a note that there is
+/// no tokenizer.
+absl::StatusOr<std::string> CopySmallFiles(const std::string &from, const std::string &to);
 
 /// Writes a file, complete or not at all. Refuses to replace one with other contents.
 absl::Status WriteSmallFile(const std::string &path, const std::string &text);

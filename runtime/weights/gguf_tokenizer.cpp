@@ -7,63 +7,148 @@
 #include "runtime/weights/gguf_tokenizer.h"
 
 #include "runtime/formats/gguf.h"
+#include "runtime/tokenizer/readers.h"
+#include "runtime/tokenizer/tokenizer.h"
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 
+#include <algorithm>
+#include <tuple>
 #include <vector>
 
 namespace boa {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using Texts = std::vector<std::string>;
 
-/// Types of tokens.
-constexpr int kControl = 3, kUserDefined = 4;
+absl::Status CannotWrite(const std::string &why) { return absl::FailedPreconditionError(why); }
 
-struct Kind {
-  const char *name;     // `tokenizer.ggml.pre`
-  const char *pattern;  // of the pieces; null: that of GPT-2
-  bool digits;          // each digit is a piece
-  bool composes;        // the text is brought into the form NFC
-  bool begins_with_bos; // where the file does not say it
-};
-constexpr char kLlama3[] =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr char kQwen2[] =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr Kind kKinds[] = {{"gpt-2", nullptr, false, false, false},
-                           {"smollm", nullptr, true, false, false},
-                           {"llama-bpe", kLlama3, false, false, true},
-                           {"qwen2", kQwen2, false, true, false}};
+Json ByteLevel(bool splits) {
+  return {{"type", "ByteLevel"},
+          {"add_prefix_space", false},
+          {"trim_offsets", true},
+          {"use_regex", splits}};
+}
 
-Json PreTokenizer(const Kind &kind) {
+/// A byte-level model composes characters or leaves the text alone. Others write a mark for a
+/// space, and put one before the text.
+Json Normalizer(const Definition &definition) {
+  if (definition.byte_level)
+    return definition.normalizers.empty() ? Json() : Json{{"type", "NFC"}};
   Json steps = Json::array();
-  if (kind.digits)
-    steps.push_back({{"type", "Digits"}, {"individual_digits", true}});
-  if (kind.pattern)
-    steps.push_back({{"type", "Split"},
-                     {"pattern", {{"Regex", kind.pattern}}},
-                     {"behavior", "Isolated"},
-                     {"invert", false}});
-  steps.push_back({{"type", "ByteLevel"},
-                   {"add_prefix_space", false},
-                   {"trim_offsets", true},
-                   {"use_regex", !kind.pattern}});
+  if (definition.prefix_mark)
+    steps.push_back({{"type", "Prepend"}, {"prepend", kSpaceMark}});
+  steps.push_back({{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kSpaceMark}});
+  return {{"type", "Sequence"}, {"normalizers", steps}};
+}
+
+/// Splits of byte-level models: digits, then the pieces of a family.
+Json PreTokenizer(const Definition &definition) {
+  if (!definition.byte_level)
+    return nullptr;
+  Json steps = Json::array();
+  bool splits = false;
+  for (const SplitStep &step : definition.splits) {
+    if (step.matcher.kind == Matcher::Kind::digits)
+      steps.push_back({{"type", "Digits"}, {"individual_digits", true}});
+    else if (splits = step.matcher.rules == SplitRules(); !splits) // those of GPT-2 are its own
+      steps.push_back({{"type", "Split"},
+                       {"pattern", {{"Regex", PatternOf(step.matcher.rules)}}},
+                       {"behavior", "Isolated"},
+                       {"invert", false}});
+  }
+  steps.push_back(ByteLevel(splits));
   return {{"type", "Sequence"}, {"pretokenizers", steps}};
 }
 
-/// Puts the first token before a text.
-Json WithFirst(const std::string &token, int64_t id) {
-  const Json special = {{"SpecialToken", {{"id", token}, {"type_id", 0}}}};
+Json Decoder(const Definition &definition) {
+  if (definition.byte_level)
+    return ByteLevel(true);
+  Json steps = Json::array();
+  steps.push_back({{"type", "Replace"}, {"pattern", {{"String", kSpaceMark}}}, {"content", " "}});
+  steps.push_back({{"type", "ByteFallback"}});
+  steps.push_back({{"type", "Fuse"}});
+  if (definition.strip_first_space)
+    steps.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  return {{"type", "Sequence"}, {"decoders", steps}};
+}
+
+/// The tokens around a text; null if there are none.
+Json Around(const Definition &definition, const Texts &texts) {
+  if (definition.before.empty() && definition.after.empty())
+    return nullptr;
+  Json single = Json::array(), pair = Json::array(), special = Json::object();
+  const auto add = [&](const std::vector<int32_t> &ids, int type, Json &list) {
+    for (int32_t id : ids) {
+      const std::string &text = texts[size_t(id)];
+      list.push_back({{"SpecialToken", {{"id", text}, {"type_id", type}}}});
+      special[text] = {{"id", text}, {"ids", Json::array({id})}, {"tokens", Json::array({text})}};
+    }
+  };
   const auto sequence = [](const char *name, int type) {
     return Json{{"Sequence", {{"id", name}, {"type_id", type}}}};
   };
+  add(definition.before, 0, single);
+  pair = single;
+  single.push_back(sequence("A", 0));
+  add(definition.after, 0, single);
+  pair.push_back(sequence("A", 0));
+  pair.push_back(sequence("B", 1));
+  add(definition.after, 1, pair);
   return {{"type", "TemplateProcessing"},
-          {"single", Json::array({special, sequence("A", 0)})},
-          {"pair", Json::array({special, sequence("A", 0), sequence("B", 1)})},
-          {"special_tokens",
-           {{token, {{"id", token}, {"ids", Json::array({id})}, {"tokens", {token}}}}}}};
+          {"single", single},
+          {"pair", pair},
+          {"special_tokens", special}};
+}
+
+/// Merges in their order. Where scores decide, equal ones would leave it open.
+absl::StatusOr<Json> Merges(const Definition &definition, const Texts &texts) {
+  std::vector<Merge> merges = definition.merges;
+  std::sort(merges.begin(), merges.end(), [](const Merge &a, const Merge &b) {
+    return std::tie(a.rank, a.left, a.right) < std::tie(b.rank, b.left, b.right);
+  });
+  Json list = Json::array();
+  for (size_t i = 0; i < merges.size(); ++i) {
+    if (i > 0 && merges[i].rank == merges[i - 1].rank && merges[i].result != merges[i - 1].result)
+      return CannotWrite("two of its tokens have the same score");
+    const std::string &left = texts[size_t(merges[i].left)],
+                      &right = texts[size_t(merges[i].right)];
+    // A space ends the name of a token here. In a text it is a mark, so no merge has one.
+    if (left.find(' ') == left.npos && right.find(' ') == right.npos)
+      list.push_back(absl::StrCat(left, " ", right));
+  }
+  return list;
+}
+
+Json AddedTokens(const Definition &definition) {
+  Json list = Json::array();
+  for (const AddedToken &token : definition.added)
+    list.push_back({{"id", token.id},
+                    {"content", token.content},
+                    {"single_word", false},
+                    {"lstrip", false},
+                    {"rstrip", false},
+                    {"normalized", false},
+                    {"special", token.special}});
+  return list;
+}
+
+/// What the tokenizer of the file does.
+absl::StatusOr<Definition> Read(const std::string &path) {
+  absl::StatusOr<Definition> read = ReadGguf(path);
+  if (!read.ok())
+    return CannotWrite(std::string(read.status().message()));
+  if (auto made = Tokenizer::Create(*read, path); !made.ok())
+    return CannotWrite(std::string(made.status().message()));
+  if (read->model != Definition::Model::bpe)
+    return CannotWrite(absl::StrCat("`", path, "`: its tokenizer is no BPE"));
+  return read;
+}
+
+std::string Print(const Json &json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 } // namespace
@@ -72,76 +157,52 @@ absl::StatusOr<std::map<std::string, std::string>> TokenizerOfGguf(const std::st
   absl::StatusOr<GgufFile> file = GgufFile::Open(path);
   if (!file.ok())
     return file.status();
-  std::map<std::string, std::string> files;
-  const std::string pre = file->Text("tokenizer.ggml.pre");
-  const Kind *kind = nullptr;
-  for (const Kind &known : kKinds)
-    if (pre == known.name)
-      kind = &known;
-  const GgufValue *tokens = file->Find("tokenizer.ggml.tokens"),
-                  *types = file->Find("tokenizer.ggml.token_type"),
-                  *merges = file->Find("tokenizer.ggml.merges");
-  const bool is_byte_level = file->Text("tokenizer.ggml.model") == "gpt2" && tokens && merges;
-  if (!kind || !is_byte_level)
-    return files;
-  const bool has_types = types && types->numbers.size() == tokens->texts.size();
-  Json vocab = Json::object(), added = Json::array(), pairs = Json::array();
-  for (size_t id = 0; id < tokens->texts.size(); ++id) {
-    const std::string &text = tokens->texts[id];
-    const int type = has_types ? int(types->numbers[id]) : 1;
-    if (type == kControl || type == kUserDefined)
-      added.push_back({{"id", id},
-                       {"content", text},
-                       {"single_word", false},
-                       {"lstrip", false},
-                       {"rstrip", false},
-                       {"normalized", false},
-                       {"special", type == kControl}});
-    vocab.push_back({text, id});
-  }
-  for (const std::string &merge : merges->texts)
-    pairs.push_back(merge);
-
-  const auto token_of = [&](const char *key) {
-    const int64_t id = file->Number(absl::StrCat("tokenizer.ggml.", key, "_token_id"), -1);
-    return id >= 0 && id < int64_t(tokens->texts.size()) ? id : -1;
-  };
-  const Json byte_level = {{"type", "ByteLevel"},
-                           {"add_prefix_space", false},
-                           {"trim_offsets", true},
-                           {"use_regex", true}};
-  const int64_t bos = token_of("bos");
-  const bool first = bos >= 0 && file->Flag("tokenizer.ggml.add_bos_token", kind->begins_with_bos);
+  absl::StatusOr<Definition> read = Read(path);
+  if (!read.ok())
+    return read.status();
+  const Texts &texts = file->Find("tokenizer.ggml.tokens")->texts;
+  absl::StatusOr<Json> merges = Merges(*read, texts);
+  if (!merges.ok())
+    return CannotWrite(absl::StrCat("`", path, "`: ", merges.status().message()));
+  Json vocab = Json::object();
+  for (size_t id = 0; id < texts.size(); ++id)
+    vocab.push_back({texts[id], id});
+  const auto text_of = [&](int32_t id) { return id < 0 ? Json() : Json(texts[size_t(id)]); };
   Json all = {{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}};
-  all["added_tokens"] = added;
-  all["normalizer"] = kind->composes ? Json{{"type", "NFC"}} : Json();
-  all["pre_tokenizer"] = PreTokenizer(*kind);
-  all["post_processor"] = first ? WithFirst(tokens->texts[size_t(bos)], bos) : Json();
-  all["decoder"] = byte_level;
+  all["added_tokens"] = AddedTokens(*read);
+  all["normalizer"] = Normalizer(*read);
+  all["pre_tokenizer"] = PreTokenizer(*read);
+  all["post_processor"] = Around(*read, texts);
+  all["decoder"] = Decoder(*read);
   all["model"] = {{"type", "BPE"},
                   {"dropout", nullptr},
-                  {"unk_token", nullptr},
+                  {"unk_token", read->byte_level ? Json() : text_of(read->unknown)},
                   {"continuing_subword_prefix", nullptr},
                   {"end_of_word_suffix", nullptr},
-                  {"fuse_unk", false},
-                  {"byte_fallback", false},
-                  {"ignore_merges", pre == "llama-bpe"},
+                  {"fuse_unk", read->fuse_unknown},
+                  {"byte_fallback", read->byte_fallback},
+                  {"ignore_merges", read->ignore_merges},
                   {"vocab", vocab},
-                  {"merges", pairs}};
-  constexpr auto replace = Json::error_handler_t::replace;
-  files["tokenizer.json"] = all.dump(1, ' ', false, replace) + "\n";
-
+                  {"merges", *merges}};
   Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"}};
-  for (const char *key : {"bos", "eos", "unknown", "padding"})
-    if (const int64_t id = token_of(key); id >= 0) {
-      const std::string name = key == std::string("unknown")   ? "unk_token"
-                               : key == std::string("padding") ? "pad_token"
-                                                               : absl::StrCat(key, "_token");
-      config[name] = tokens->texts[size_t(id)];
-    }
-  if (const std::string chat = file->Text("tokenizer.chat_template"); !chat.empty())
-    config["chat_template"] = chat;
-  files["tokenizer_config.json"] = config.dump(2, ' ', false, replace) + "\n";
+  for (auto [key, id] :
+       {std::pair("bos_token", int64_t(read->bos)), std::pair("eos_token", int64_t(read->eos)),
+        std::pair("unk_token", file->Number("tokenizer.ggml.unknown_token_id", -1)),
+        std::pair("pad_token", file->Number("tokenizer.ggml.padding_token_id", -1))})
+    if (id >= 0 && id < int64_t(texts.size()))
+      config[key] = texts[size_t(id)];
+  if (!read->chat_template.empty())
+    config["chat_template"] = read->chat_template;
+  std::map<std::string, std::string> files = {{"tokenizer.json", Print(all, 1)},
+                                              {"tokenizer_config.json", Print(config, 2)}};
+  // The other tokens that end a text: those of a turn and of a message.
+  if (!read->ends.empty()) {
+    std::vector<int32_t> ends = read->ends;
+    ends.erase(std::remove(ends.begin(), ends.end(), read->eos), ends.end());
+    if (read->eos >= 0)
+      ends.insert(ends.begin(), read->eos);
+    files["generation_config.json"] = Print({{"eos_token_id", ends}}, 2);
+  }
   return files;
 }
 

@@ -14,9 +14,10 @@
 
 namespace boa {
 
-/// The files by which transformers has the tokenizer of a GGUF file: names and texts. Empty if
-/// this function cannot write it: of SentencePiece, or with split patterns that are not common.
-/// Such a file can still be read itself (runtime/tokenizer).
+/// The files by which transformers has the tokenizer of a GGUF file: names and texts. They give
+/// the tokens that the file itself gives (runtime/tokenizer), and name those that end a text. Of
+/// SentencePiece, text behind a special token begins with a space, as in the published files.
+/// FailedPrecondition, with the reason, if the file has no tokenizer that Boa can read and write.
 absl::StatusOr<std::map<std::string, std::string>> TokenizerOfGguf(const std::string &path);
 
 } // namespace boa

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/weights/model_config.h"
 
-#include "runtime/io/input_file.h"
+#include "runtime/io/folder_file.h"
 #include "runtime/weights/config_reader.h"
 #include "runtime/weights/gguf_config.h"
 #include "runtime/weights/weight_files.h"
@@ -332,9 +332,7 @@ const char *FamilyName(Family family) { return InfoOf(family).name; }
 absl::StatusOr<std::string> ModelConfigText(const std::string &folder) {
   if (IsGgufName(folder))
     return ConfigOfGguf(folder);
-  if (absl::Status status = CheckFolderFile(folder, "config.json"); !status.ok())
-    return status;
-  return ReadInput(ConfigPath(folder));
+  return ReadFolderFile(folder, "config.json");
 }
 
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string &folder) {

@@ -7,16 +7,15 @@
 #include "runtime/weights/weight_files.h"
 
 #include "runtime/formats/json.h"
+#include "runtime/io/folder_file.h"
 #include "runtime/support/interrupt.h"
 #include "runtime/support/limits.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "nlohmann/json.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <set>
@@ -38,28 +37,6 @@ bool Exists(const std::string &path) {
   return lstat(path.c_str(), &info) == 0;
 }
 
-/// A link of the hub's cache: models--OWNER--NAME/snapshots/REVISION/FILE to ../../blobs/HASH.
-bool IsCacheLink(const std::string &path) {
-  std::error_code error;
-  const std::string target = std::filesystem::read_symlink(path, error).string();
-  absl::string_view rest = target;
-  if (error || !absl::ConsumePrefix(&rest, "../../blobs/") || rest.empty() ||
-      !std::all_of(rest.begin(), rest.end(), [](unsigned char c) { return isxdigit(c); }))
-    return false;
-  const auto parent = std::filesystem::absolute(path, error).lexically_normal().parent_path();
-  const std::string model = parent.parent_path().parent_path().filename().string();
-  struct stat info;
-  return !error && parent.parent_path().filename() == "snapshots" &&
-         absl::StartsWith(model, "models--") &&
-         lstat((parent / target).lexically_normal().c_str(), &info) == 0 && S_ISREG(info.st_mode);
-}
-
-/// A name that stays in its folder.
-bool IsPlain(const std::string &name) {
-  return !name.empty() && name.find_first_of("/\\") == std::string::npos && name[0] != '.' &&
-         name.find('\0') == std::string::npos;
-}
-
 /// The name of a pickle in the folder; "" if there is none.
 std::string FindPickle(const std::string &folder) {
   std::error_code error;
@@ -75,25 +52,6 @@ std::string FindPickle(const std::string &folder) {
 }
 
 } // namespace
-
-absl::Status CheckFolderFile(const std::string &folder, const std::string &name) {
-  const std::string path = absl::StrCat(folder, "/", name);
-  if (!IsPlain(name))
-    return absl::InvalidArgumentError(absl::StrCat("`", folder, "`: the file name `", name,
-                                                   "` leaves the folder or is hidden: expected "
-                                                   "a plain name"));
-  struct stat info;
-  if (lstat(path.c_str(), &info) != 0)
-    return errno == ENOENT
-               ? absl::NotFoundError(absl::StrCat("`", folder, "` has no file `", name, "`"))
-               : absl::ErrnoToStatus(errno, absl::StrCat("cannot open `", path, "`"));
-  if (S_ISLNK(info.st_mode) && !IsCacheLink(path))
-    return absl::InvalidArgumentError(absl::StrCat(
-        "`", path, "` is a link out of its folder: copy the file that it names to this place"));
-  if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode))
-    return absl::InvalidArgumentError(absl::StrCat("`", path, "` is no regular file"));
-  return absl::OkStatus();
-}
 
 absl::StatusOr<WeightFiles> WeightFiles::Open(const std::string &path) {
   WeightFiles opened;
@@ -161,9 +119,7 @@ absl::Status WeightFiles::OpenShards() {
   auto refuse = [&](const auto &...what) {
     return absl::InvalidArgumentError(absl::StrCat("`", path, "`: ", what...));
   };
-  if (absl::Status status = CheckFolderFile(name, kWeightsIndex); !status.ok())
-    return status;
-  absl::StatusOr<std::string> text = ReadInput(path);
+  absl::StatusOr<std::string> text = ReadFolderFile(name, kWeightsIndex);
   if (!text.ok())
     return text.status();
   const absl::StatusOr<Json> read = ParseJson(*text);

@@ -9,7 +9,8 @@
 // Face: model.safetensors, or the files that model.safetensors.index.json names. Any folder is
 // taken as hostile. The following are refused, by name:
 //
-//   - files that leave the folder, links (but those of the hub's own cache) and devices;
+//   - files that leave the folder, links (but those of the hub's own cache) and devices
+//     (folder_file.h);
 //   - an index that disagrees with its files;
 //   - a folder whose weights are only pickles, which can run code when they are read.
 //
@@ -36,10 +37,6 @@ namespace boa {
 /// Names of a folder's files.
 inline constexpr char kWeightsFile[] = "model.safetensors",
                       kWeightsIndex[] = "model.safetensors.index.json";
-
-/// Refuses a file of a folder that is no regular file there. A link is one only as the hub's
-/// cache has it: to a blob of the same model. NotFound if there is none.
-absl::Status CheckFolderFile(const std::string &folder, const std::string &name);
 
 class WeightFiles {
 public:

@@ -10,6 +10,7 @@
 #include "passes/target/runtime/Descriptor.h"
 #include "runtime/abi/program.h"
 #include "runtime/io/file_system.h"
+#include "runtime/io/folder_file.h"
 #include "runtime/io/new_file.h"
 #include "runtime/io/new_outputs.h"
 #include "runtime/state/computation.h"
@@ -70,7 +71,8 @@ absl::StatusOr<std::string> canonicalText(const CompileRequest &request) {
 
 /// Names the results and the next command. The notes go to standard error.
 void report(const ImportOptions &options, const ModelConfig &config, int64_t context,
-            const Program &program, const std::vector<std::string> &unused) {
+            const Program &program, const std::vector<std::string> &unused,
+            const std::string &noTokenizer) {
   double parameters = 0;
   for (const Group &group : program.groups)
     for (const Parameter &parameter : group.parameters)
@@ -86,6 +88,8 @@ void report(const ImportOptions &options, const ModelConfig &config, int64_t con
                << "\n";
   for (const std::string &note : config.notes)
     llvm::errs() << "note: " << Printable(note) << "\n";
+  if (!noTokenizer.empty())
+    llvm::errs() << "note: " << Printable(noTokenizer) << "\n";
   if (!unused.empty())
     llvm::errs() << "note: " << config.architecture << " does not use, and the spec has not: "
                  << Printable(absl::StrJoin(unused, ", ")) << "\n";
@@ -168,8 +172,9 @@ absl::Status importFolder(const ImportOptions &options) {
   if (!status.ok())
     return status;
 
-  if (status = CopySmallFiles(options.folder, beside); !status.ok())
-    return status;
+  absl::StatusOr<std::string> noTokenizer = CopySmallFiles(options.folder, beside);
+  if (!noTokenizer.ok())
+    return noTokenizer.status();
   absl::StatusOr<std::string> json = ModelConfigText(options.folder);
   if (!json.ok())
     return json.status();
@@ -191,7 +196,9 @@ absl::Status importFolder(const ImportOptions &options) {
       return status;
   }
   outputs.Keep();
-  report(options, *config, context, *program, unused);
+  // A folder without a tokenizer is what its owner made of it, a GGUF file always has one.
+  report(options, *config, context, *program, unused,
+         IsGgufName(options.folder) ? *noTokenizer : "");
   return absl::OkStatus();
 }
 
@@ -249,15 +256,19 @@ absl::Status exportFolder(const ExportOptions &options) {
     return status;
   }
   FolderExport weights = options.weights;
-  std::error_code error;
-  if (const std::string rest = absl::StrCat(like, "/", kRestFile);
-      std::filesystem::exists(rest, error))
-    weights.rest = rest;
+  if (!IsGgufName(like)) {
+    const absl::Status there = CheckFolderFile(like, kRestFile);
+    if (!there.ok() && !absl::IsNotFound(there))
+      return there;
+    if (there.ok())
+      weights.rest = absl::StrCat(like, "/", kRestFile);
+  }
   absl::StatusOr<int64_t> bytes =
       ExportFolder(SystemFiles(), *program, state, options.folder, weights);
   if (!bytes.ok())
     return IfInterrupted(bytes.status(), notExported(options.folder));
-  absl::Status status = CopySmallFiles(like, options.folder);
+  absl::StatusOr<std::string> noTokenizer = CopySmallFiles(like, options.folder);
+  absl::Status status = noTokenizer.status();
   // It makes the folder complete.
   if (status.ok())
     status = WriteSmallFile(absl::StrCat(options.folder, "/config.json"), *json);
@@ -266,6 +277,8 @@ absl::Status exportFolder(const ExportOptions &options) {
   outputs.Keep();
   llvm::outs() << "wrote " << options.folder << ": " << config->architecture << ", "
                << FormatBytes(*bytes) << " of " << (options.weights.bf16 ? "bf16" : "f32") << "\n";
+  if (!noTokenizer->empty())
+    llvm::errs() << "note: " << Printable(*noTokenizer) << "\n";
   return absl::OkStatus();
 }
 

@@ -33,7 +33,7 @@ absl::Status importFolder(const ImportOptions &);
 
 struct ExportOptions {
   CompileRequest compile; // the spec
-  std::string state;      // or DIR@STEP
+  std::string state;      // or a commit of it: DIR@STEP, DIR@best
   std::string folder;     // empty or not there yet
   std::string like;       // with config.json and the tokenizer; empty: those beside the spec
   std::string base;       // adapters: the model that they belong to, for adapter_config.json

@@ -59,6 +59,27 @@ TEST_F(DataTest, TargetsAreTheNextTokens) {
 }
 
 // What a step sees depends on seed and step alone.
+TEST_F(DataTest, AByteOrderMarkIsNoPartOfAText) {
+  const Data plain = Open();
+  options.data = scratch.Write("marked", "\xef\xbb\xbf" + Ramp());
+  const Data marked = Open();
+  std::vector<int32_t> tokens(Size()), targets(Size()), others(Size());
+  for (int64_t step = 1; step <= 4; ++step) {
+    ASSERT_TRUE(plain.FillTraining(step, 0, tokens.data(), targets.data()).ok());
+    ASSERT_TRUE(marked.FillTraining(step, 0, others.data(), targets.data()).ok());
+    EXPECT_EQ(tokens, others);
+  }
+  // Elsewhere it is text, and so is a part of one.
+  options.vocab = 128;
+  options.data = scratch.Write("ascii", "\xef\xbb\xbf" + std::string(500, 'a'));
+  Open();
+  options.data = scratch.Write("inside", std::string(500, 'a') + "\xef\xbb\xbf");
+  EXPECT_THAT(Error(),
+              testing::HasSubstr("byte 239 at offset 500 is outside the vocabulary of 128"));
+  options.data = scratch.Write("part", "\xef\xbb" + std::string(500, 'a'));
+  EXPECT_THAT(Error(), testing::HasSubstr("byte 239 at offset 0"));
+}
+
 TEST_F(DataTest, SamplingIsAFunctionOfSeedStepAndSequence) {
   std::vector<int32_t> a(Size()), b(Size()), targets(Size());
   ASSERT_TRUE(Open().FillTraining(5, 1, a.data(), targets.data()).ok());

@@ -232,6 +232,27 @@ TEST_F(TokenizedTest, FilesOfTextsAreDocuments) {
   EXPECT_GT(boundaries, 0);
 }
 
+// Another file may name the token that ends a document. Where files disagree, that is said.
+TEST_F(TokenizedTest, AnyFileNamesTheEndOfADocument) {
+  std::filesystem::create_directory(scratch.path("t"));
+  for (char name : {'a', 'b', 'c'})
+    scratch.Write(absl::StrCat("t/", std::string(1, name), ".txt"),
+                  "\xef\xbb\xbf" + std::string(40, name));
+  options.data = options.validate = Call("text", "t/*.txt");
+  const std::string before = Open().Describe();
+  EXPECT_THAT(said, testing::Not(HasSubstr("note: ")));
+  scratch.Write("tokenizer_config.json", "{}");
+  const std::string without = Open().Describe();
+  EXPECT_NE(without, before);
+  scratch.Write("config.json", R"({"eos_token_id": 1})");
+  EXPECT_EQ(Open().Describe(), before);
+  EXPECT_THAT(said, HasSubstr("made "));
+  scratch.Write("tokenizer_config.json", R"({"eos_token": "<|im_end|>"})");
+  EXPECT_EQ(Open().Describe(), before);
+  EXPECT_THAT(said, HasSubstr("tokenizer_config.json` ends a document with `<|im_end|>`, `"));
+  EXPECT_THAT(said, HasSubstr("config.json` with `<|end|>`: the former holds"));
+}
+
 TEST_F(TokenizedTest, TokensAreMadeOnce) {
   std::string lines;
   for (int i = 0; i < 20; ++i)

@@ -382,6 +382,27 @@ TEST_F(TokensTest, DocumentsBeginWhereTheFilesSay) {
   EXPECT_FALSE(Open().TellsDocuments());
 }
 
+// A file of that very name is meant. In folders that the frontend names, \ stands before such
+// characters.
+TEST_F(TokensTest, ANameMayLookLikeAPattern) {
+  const auto firsts = [&](const std::string &call) {
+    options.data = call;
+    return Firsts(Open(), 1);
+  };
+  std::filesystem::create_directory(scratch.path("run[1]*"));
+  for (const std::string name :
+       {"a[12].bin", "what?.bin", "back\\slash.bin", "run[1]*/a[12].bin"}) {
+    scratch.Write(name, LlmC(Range(3000, 701)));
+    const Tokens found = firsts(Call(name));
+    EXPECT_GE(*std::min_element(found.begin(), found.end()), 3000) << name;
+  }
+  const Tokens escaped = firsts(Call(R"(run\[1\]\*/a[12].bin)"));
+  EXPECT_GE(*std::min_element(escaped.begin(), escaped.end()), 3000);
+  std::filesystem::remove(scratch.path("a[12].bin"));
+  const Tokens pattern = firsts(Call("a[12].bin"));
+  EXPECT_LT(*std::max_element(pattern.begin(), pattern.end()), 1001);
+}
+
 TEST_F(TokensTest, ErrorsNameTheFile) {
   options.data = Call("c*.bin");
   EXPECT_THAT(Error(), HasSubstr("no file matches `"));

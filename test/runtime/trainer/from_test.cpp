@@ -8,7 +8,9 @@
 // --from takes the weights of a state by parameter, whatever its form, and changes nothing of it.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/state/commit_name.h"
 #include "runtime/state/manifest_files.h"
+#include "runtime/trainer/main.h"
 #include "runtime/weights/base_weights.h"
 #include "test/runtime/state/state_fixture.h"
 #include "test/runtime/trainer/trainer_fixture.h"
@@ -93,6 +95,60 @@ TEST_F(FromTest, TakesAnEarlierCommit) {
   EXPECT_NE(at10, Tuned("from20", state + "@20", ""));
   EXPECT_EQ(ErrorFrom(state + "@15"), "--from " + state + "@15: " + state +
                                           " has no commit of step 15: it keeps those of 10, 20");
+}
+
+// As every command names a commit. Something that is there by the whole name is meant.
+TEST_F(FromTest, NamesOfCommits) {
+  const std::string state = MakeOld();
+  const auto find = [&](const std::string &name) {
+    absl::StatusOr<CommitName> found = FindCommit(SystemFiles(), name);
+    EXPECT_TRUE(found.ok()) << found.status();
+    return std::pair(found->directory, found->step.value_or(-1));
+  };
+  EXPECT_EQ(find(state), std::pair(state, int64_t{-1}));
+  EXPECT_EQ(find(state + "@10"), std::pair(state, int64_t{10}));
+  EXPECT_EQ(find(state + "/@10"), std::pair(state + "/", int64_t{10}));
+  for (const char *other : {"@ten", "@-1", "@10x", "@", "@Best"})
+    EXPECT_EQ(find(state + other), std::pair(state + other, int64_t{-1}));
+  std::filesystem::create_directory(state + "@10");
+  EXPECT_EQ(find(state + "@10"), std::pair(state + "@10", int64_t{-1}));
+  EXPECT_EQ(FindCommit(SystemFiles(), state + "@best").status().message(),
+            state + " has no best commit: none was evaluated. `evaluate = every(...)` in a train "
+                    "block does");
+  EXPECT_EQ(FindCommit(SystemFiles(), scratch.path("none@best")).status().message(),
+            scratch.path("none") + " holds no training state");
+}
+
+TEST_F(FromTest, TakesTheBestCommit) {
+  linear.evaluate_every = 10;
+  const std::string state = MakeOld();
+  const int64_t best = *FindCommit(SystemFiles(), state + "@best")->step;
+  EXPECT_EQ(best, 20); // it learns
+  EXPECT_EQ(Tuned("best", state + "@best", ""), Tuned("step", state + "@20", ""));
+}
+
+// Of --state itself: the commit to resume from.
+TEST_F(FromTest, AStateNamesItsCommit) {
+  const std::string state = MakeOld();
+  TrainerOptions named;
+  const auto error = [&] { return std::string(NameCommit(named).message()); };
+  named.state = state + "@10";
+  EXPECT_EQ(error(), "--state " + state +
+                         "@10 names a commit to resume from: give it together "
+                         "with --resume");
+  named.resume = true;
+  EXPECT_EQ(error(), "");
+  EXPECT_EQ(named.state, state);
+  EXPECT_EQ(named.at, 10);
+  named.state = state + "@20";
+  EXPECT_EQ(error(), "--at 10 and --state " + state + "@20 name two commits: give one of them");
+  named.state = state + "@10";
+  EXPECT_EQ(error(), "");
+  // A new state may have such a name.
+  named = TrainerOptions();
+  named.state = scratch.path("run@5");
+  EXPECT_EQ(error(), "");
+  EXPECT_EQ(named.state, scratch.path("run@5"));
 }
 
 // Where there is no lock, none is made; and a state that cannot be written can be read.

@@ -26,5 +26,15 @@ TEST(CountSamples, AddsWhatCameAfterTheCommit) {
   EXPECT_EQ(samples, (std::map<std::string, int64_t>{{"a", 3 * 30 + 4}}));
 }
 
+TEST(DescribeWarmup, IsLongerThanTheRun) {
+  TrainSettings train;
+  train.optimizer.peak = 0.01;
+  train.optimizer.warmup = train.steps = 100;
+  EXPECT_EQ(DescribeWarmup(train), "");
+  train.optimizer.warmup = 101;
+  EXPECT_EQ(DescribeWarmup(train), "note: the learning rate rises for 101 steps (warmup), but the "
+                                   "run ends after 100: it does not reach its peak of 0.01");
+}
+
 } // namespace
 } // namespace boa

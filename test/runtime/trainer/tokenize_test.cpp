@@ -85,6 +85,26 @@ TEST_F(TokenizeTest, PartsAreAsTheWhole) {
   EXPECT_TRUE(absl::StrContains(out.str(), "shard.bin: ")) << out.str();
 }
 
+TEST_F(TokenizeTest, AByteOrderMarkIsNoPartOfAText) {
+  AddText("one and two");
+  ASSERT_TRUE(Tokenize(options, out).ok());
+  const std::vector<int32_t> plain = ReadShard();
+  options.texts.clear();
+  AddText("\xef\xbb\xbfone and two");
+  for (int64_t part : {1, 4, 1000}) {
+    options.part_bytes = part;
+    ASSERT_TRUE(Tokenize(options, out).ok());
+    EXPECT_EQ(ReadShard(), plain);
+  }
+  options.texts.clear();
+  AddText("one\xef\xbb\xbf and two");
+  ASSERT_TRUE(Tokenize(options, out).ok());
+  EXPECT_GT(ReadShard().size(), plain.size());
+  options.texts.clear();
+  AddText("\xef\xbb\xbf");
+  EXPECT_EQ(Tokenize(options, out).message(), "the texts have no tokens");
+}
+
 // Each text has the tokens around it, and an error leaves the shard that was there.
 TEST_F(TokenizeTest, TextsAndErrors) {
   AddText("one");

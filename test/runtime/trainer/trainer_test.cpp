@@ -9,6 +9,7 @@
 // depend on where the model lives, and its errors say how to go on.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/data/data.h"
 #include "test/runtime/trainer/trainer_fixture.h"
 
 #include "runtime/weights/parameter_names.h"
@@ -138,6 +139,41 @@ TEST_F(TrainerTest, StopsAtALossThatIsNoNumber) {
   options.resume = true;
   ASSERT_TRUE(Run().ok());
   EXPECT_EQ(ReadLosses(options.metrics), expected);
+}
+
+// An update that fails names the step of its gradient, and no other is named beside it.
+TEST_F(TrainerTest, AnErrorNamesOneStep) {
+  absl::StatusOr<Program> program = ParseProgram(linear::Descriptor(linear));
+  ASSERT_TRUE(program.ok());
+  program->train.optimizer.peak = program->train.optimizer.floor = 1e36;
+  std::string error(
+      Train(*program, linear::kKernels, linear::Entries(linear), options, InterruptGuard())
+          .message());
+  EXPECT_EQ(error.find("the gradient of embed.table is not finite in step 2: lower"), 0u) << error;
+  EXPECT_NE(error.find("; the last committed step is 0 in"), std::string::npos) << error;
+  // Data that cannot be read are those of the step that needs them.
+  std::string text = linear::Text(20000);
+  text[10000] = 'x'; // outside of the vocabulary of 64, and not at an end
+  linear.data = "tokens(\"" + scratch.Write("tokens", text) + "\", uint8)";
+  linear.steps = 1000;
+  options.state = scratch.path("other");
+  options.metrics = "";
+  program = ParseProgram(linear::Descriptor(linear));
+  ASSERT_TRUE(program.ok());
+  absl::StatusOr<Data> data = Data::Open(DataOptions(*program));
+  ASSERT_TRUE(data.ok()) << data.status();
+  int64_t step = 0;
+  for (bool good = true; good;) {
+    ++step;
+    for (int64_t m = 0; m < program->MicroBatches(); ++m) {
+      std::vector<int32_t> tokens(size_t(program->MicroBatch() * program->model.context));
+      std::vector<int32_t> targets(tokens.size());
+      good &= data->FillTraining(step, m, tokens.data(), targets.data()).ok();
+    }
+  }
+  ASSERT_GT(step, 2);
+  error = Error();
+  EXPECT_EQ(error.find("step " + std::to_string(step) + ": `"), 0u) << error;
 }
 
 // The norm before clipping is in the metrics of a run that needs it, and only there.

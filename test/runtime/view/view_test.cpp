@@ -165,6 +165,9 @@ TEST(Progress, TellsAStepInALine) {
   EXPECT_EQ(FormatStep(record, 300, 185),
             "step  12/300  loss 0.3333  2.00 k tok/s  3 m 05 s left  20% wait, "
             "ssd read");
+  record.waited["ssd read"] = 7 * record.seconds; // some of it before the step
+  EXPECT_EQ(FormatStep(record, 300, 185),
+            "step  12/300  loss 0.3333  2.00 k tok/s  3 m 05 s left  100% wait, ssd read");
   record.waited.clear();
   EXPECT_EQ(FormatStep(record, 300, -1), "step  12/300  loss 0.3333  2.00 k tok/s                 "
                                          "compute-bound");

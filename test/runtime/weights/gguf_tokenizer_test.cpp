@@ -1,0 +1,214 @@
+//===- gguf_tokenizer_test.cpp - Tokenizers of GGUF files -----------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/weights/gguf_tokenizer.h"
+
+#include "runtime/tokenizer/tokenizer.h"
+#include "runtime/weights/folder_files.h"
+
+#include "test/runtime/scratch.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <cstdint>
+
+namespace boa {
+namespace {
+
+using testing::HasSubstr;
+using Texts = std::vector<std::string>;
+
+/// A GGUF file without tensors.
+class Gguf {
+public:
+  Gguf &Text(const std::string &key, const std::string &value) {
+    Key(key, 8);
+    Put(value);
+    return *this;
+  }
+  Gguf &Number(const std::string &key, uint32_t value) {
+    Key(key, 4);
+    Put(value);
+    return *this;
+  }
+  Gguf &Flag(const std::string &key, bool value) {
+    Key(key, 7);
+    Put(uint8_t(value));
+    return *this;
+  }
+  Gguf &List(const std::string &key, const Texts &values) {
+    Key(key, 9);
+    Put(uint32_t(8));
+    Put(uint64_t(values.size()));
+    for (const std::string &value : values)
+      Put(value);
+    return *this;
+  }
+  template <typename T> Gguf &List(const std::string &key, uint32_t type, std::vector<T> values) {
+    Key(key, 9);
+    Put(type);
+    Put(uint64_t(values.size()));
+    for (T value : values)
+      Put(value);
+    return *this;
+  }
+  std::string Bytes() const {
+    Gguf head;
+    head.all = "GGUF";
+    head.Put(uint32_t(3));
+    head.Put(uint64_t(0));
+    head.Put(keys);
+    return head.all + all;
+  }
+
+private:
+  void Key(const std::string &key, uint32_t type) {
+    ++keys;
+    Put("tokenizer." + key);
+    Put(type);
+  }
+  template <typename T> void Put(T value) {
+    all.append(reinterpret_cast<const char *>(&value), sizeof value);
+  }
+  void Put(const std::string &value) {
+    Put(uint64_t(value.size()));
+    all += value;
+  }
+  std::string all;
+  uint64_t keys = 0;
+};
+
+/// A vocabulary of bytes, some merges, and four control tokens.
+Gguf ByteLevel(const std::string &family) {
+  Texts tokens, merges = {"e l", "l o", "el lo", "\u0120 a", "1 2"};
+  std::vector<int32_t> types;
+  int next = 256;
+  for (int b = 0; b < 256; ++b) {
+    const int point = (b >= '!' && b <= '~') || (b >= 0xa1 && b <= 0xac) || b >= 0xae ? b : next++;
+    tokens.push_back(point < 128 ? std::string(1, char(point))
+                                 : std::string{char(0xc0 | point >> 6), char(0x80 | (point & 63))});
+  }
+  for (const std::string token : {"el", "lo", "ello", "\u0120a", "12"})
+    tokens.push_back(token);
+  types.assign(tokens.size(), 1);
+  for (const std::string token : {"<s>", "</s>", "<eot>", "<eom>"}) {
+    tokens.push_back(token);
+    types.push_back(3);
+  }
+  Gguf file;
+  file.Text("ggml.model", "gpt2").Text("ggml.pre", family).List("ggml.tokens", tokens);
+  file.List("ggml.token_type", 5, types).List("ggml.merges", merges);
+  file.Number("ggml.bos_token_id", 261).Number("ggml.eos_token_id", 262);
+  return file;
+}
+
+/// A SentencePiece model of bytes and a few words.
+Gguf Scored(std::vector<float> scores = {-1, -2, -3, -4, -5, -6, -7, -8, -9, -10}) {
+  Texts tokens = {"<unk>", "<s>", "</s>"};
+  std::vector<int32_t> types = {2, 3, 3};
+  for (int b = 0; b < 256; ++b) {
+    constexpr char kHex[] = "0123456789ABCDEF";
+    tokens.push_back(std::string("<0x") + kHex[b / 16] + kHex[b % 16] + ">");
+    types.push_back(6);
+  }
+  scores.insert(scores.begin(), tokens.size(), 0.0f);
+  for (const std::string token :
+       {"\u2581a", "el", "lo", "ello", "\u2581", "a", "e", "l", "o", "\u00e9"}) {
+    tokens.push_back(token);
+    types.push_back(1);
+  }
+  Gguf file;
+  file.Text("ggml.model", "llama").List("ggml.tokens", tokens).List("ggml.token_type", 5, types);
+  return file.List("ggml.scores", 6, scores);
+}
+
+class GgufTokenizerTest : public testing::Test {
+protected:
+  /// The files that an import writes.
+  std::string Import(const Gguf &file) {
+    std::filesystem::remove_all(scratch.path("m.hf"));
+    scratch.Write("m.gguf", file.Bytes());
+    absl::StatusOr<std::string> note = CopySmallFiles(scratch.path("m.gguf"), scratch.path("m.hf"));
+    EXPECT_TRUE(note.ok()) << note.status();
+    return note.value_or("");
+  }
+  /// Both give the same tokens, and end at the same.
+  void ExpectSame() {
+    const auto file = Tokenizer::Open(scratch.path("m.gguf")),
+               written = Tokenizer::Open(scratch.path("m.hf/tokenizer.json"));
+    ASSERT_TRUE(file.ok()) << file.status();
+    ASSERT_TRUE(written.ok()) << written.status();
+    for (const std::string text : {"hello a 1234 o'lo", " a", "  a  ello\n\nlo ", "<s>hello</s>",
+                                   "\u00e9 e\u0301 \u4e2d", "elloelloello", "A'LL it's", ""}) {
+      std::vector<int32_t> expected, found;
+      const EncodeOptions options;
+      ASSERT_TRUE(Encoder(*file).Encode(text, options, expected).ok());
+      ASSERT_TRUE(Encoder(*written).Encode(text, options, found).ok());
+      if (text != "<s>hello</s>") // behind a token the published files have a space
+        EXPECT_EQ(found, expected) << text;
+      EXPECT_EQ(*Decode(*written, expected), *Decode(*file, expected)) << text;
+    }
+    EXPECT_EQ((*written)->bos(), (*file)->bos());
+    EXPECT_EQ((*written)->eos(), (*file)->eos());
+    for (int32_t id = 0; id < (*file)->size(); ++id)
+      EXPECT_EQ((*written)->Ends(id), (*file)->Ends(id)) << id;
+  }
+
+  Scratch scratch{FastDirectory()};
+};
+
+TEST_F(GgufTokenizerTest, WritesEachKnownFamily) {
+  for (const char *family : {"gpt-2", "smollm", "llama-bpe", "llama3", "llama-v3", "qwen2",
+                             "qwen35", "gpt-4o", "tekken", "cl100k", "starcoder"}) {
+    SCOPED_TRACE(family);
+    EXPECT_EQ(Import(ByteLevel(family)), "");
+    ExpectSame();
+  }
+  Gguf around = ByteLevel("qwen2");
+  around.Flag("ggml.add_bos_token", true).Flag("ggml.add_eos_token", true);
+  EXPECT_EQ(Import(around), "");
+  ExpectSame();
+}
+
+TEST_F(GgufTokenizerTest, WritesSentencePiece) {
+  EXPECT_EQ(Import(Scored()), "");
+  ExpectSame();
+  EXPECT_EQ(Import(Scored().Flag("ggml.add_space_prefix", false).Flag("ggml.add_eos_token", true)),
+            "");
+  ExpectSame();
+}
+
+TEST_F(GgufTokenizerTest, KeepsTheEndsOfTurns) {
+  Gguf file = ByteLevel("llama3");
+  file.Number("ggml.eot_token_id", 263).Number("ggml.eom_token_id", 264);
+  EXPECT_EQ(Import(file), "");
+  ExpectSame();
+  const auto written = *Tokenizer::Open(scratch.path("m.hf/tokenizer.json"));
+  EXPECT_EQ(written->eos(), 262);
+  for (int32_t id : {262, 263, 264})
+    EXPECT_TRUE(written->Ends(id)) << id;
+  EXPECT_FALSE(written->Ends(261));
+}
+
+TEST_F(GgufTokenizerTest, SaysThatThereIsNone) {
+  const std::string begin = "no tokenizer stands in " + scratch.path("m.hf") +
+                            ", and none will in an export: `" + scratch.path("m.gguf") + "`: ";
+  EXPECT_EQ(Import(ByteLevel("viking")), begin + "the pre-tokenizer `viking` is not done");
+  EXPECT_EQ(Import(Gguf().Text("ggml.model", "t5")),
+            begin + "the tokenizer model `t5` is not done; gpt2, llama and bert can be read");
+  EXPECT_EQ(Import(Gguf()), begin + "it has no tokenizer");
+  EXPECT_EQ(Import(Scored({-1, -2, -2, -4, -5, -6, -7, -8, -9, -10})),
+            begin + "two of its tokens have the same score");
+  // Nor has an export of it.
+  absl::StatusOr<std::string> note = CopySmallFiles(scratch.path("m.hf"), scratch.path("out"));
+  ASSERT_TRUE(note.ok()) << note.status();
+  EXPECT_EQ(*note, "`" + scratch.path("m.hf") + "` has no tokenizer, so " + scratch.path("out") +
+                       " has none: transformers needs its files there");
+}
+
+} // namespace
+} // namespace boa
