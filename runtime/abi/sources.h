@@ -40,14 +40,14 @@ struct DataSource {
   SourceKind kind = SourceKind::bytes;
   std::string files; // of bytes a path, else a path or a pattern
   // tokens
-  std::string type; // of kTokenTypes; empty: that of the header, or uint16
-  int64_t end = -1; // the token that ends a document; negative: none
+  std::string type;      // of kTokenTypes; empty: that of the header, or uint16
+  int64_t end = -1;      // the token that ends a document; negative: none
   std::string tokenizer; // path of its file; empty: none, of tokens alone
   // text and chat
-  bool special = false;  // text: special tokens in it count as such
-  std::string form;      // chat: name of the template; empty: that of the tokenizer
-  bool packed = true;    // false: each document begins a sequence
-  double share = 1;      // in a mix
+  bool special = false; // text: special tokens in it count as such
+  std::string form;     // chat: name of the template; empty: that of the tokenizer
+  bool packed = true;   // false: each document begins a sequence
+  double share = 1;     // in a mix
 
   bool is_tokenized() const { return kind == SourceKind::text || kind == SourceKind::chat; }
 };

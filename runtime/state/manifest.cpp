@@ -210,7 +210,7 @@ bool ParseParameter(const Json &json, SavedParameter &parameter) {
   int64_t elements = 1;
   for (const Json &size : reader.List("shape")) {
     if (!size.is_number_integer() || size.get<int64_t>() < 1 ||
-        size.get<int64_t>() > kMostElements / elements)
+        size.get<int64_t>() > kMostStoredElements / elements)
       return false;
     parameter.shape.push_back(size.get<int64_t>());
     elements *= parameter.shape.back();

@@ -44,7 +44,7 @@ constexpr int64_t kMostFileBytes = int64_t(1) << 52;
 constexpr size_t kMostPlan = size_t(1) << 20; // bytes
 // The compiler cuts a group into chunks of two million elements, of four bytes at most.
 constexpr int64_t kMostChunkBytes = int64_t(8) << 20;
-constexpr int64_t kMostElements = int64_t(1) << 36; // of a parameter, or of its part
+constexpr int64_t kMostStoredElements = int64_t(1) << 36; // of a parameter, or of its part
 constexpr int32_t kManifestVersion = 3, kOldestManifestVersion = 2;
 
 struct SavedPath {

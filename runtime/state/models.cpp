@@ -275,10 +275,10 @@ absl::Status CheckProgram(const Program &program, int64_t keep) {
     if (!parameters.insert(parameter.name).second)
       return absl::InvalidArgumentError(
           absl::StrFormat("program descriptor: two parameters `%s`", parameter.name));
-    if (CountElements(parameter.shape) > kMostElements)
+    if (CountElements(parameter.shape) > kMostStoredElements)
       return absl::InvalidArgumentError(
           absl::StrFormat("program descriptor: parameter `%s` has %d elements: a state can hold %d",
-                          parameter.name, CountElements(parameter.shape), kMostElements));
+                          parameter.name, CountElements(parameter.shape), kMostStoredElements));
   }
   for (const std::string &name : written)
     if (name.size() > kMostText)
