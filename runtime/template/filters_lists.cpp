@@ -52,22 +52,23 @@ std::vector<Value> ItemsOf(std::vector<Keyed> keyed) {
 Value SortItems(Run &run, const Value &value, const Given &given) {
   const bool case_sensitive = given.Bool(1, false);
   const Value path = Optional(given, 2);
+  // By one attribute or several: the keys are lists, as in jinja2.
+  std::vector<Value> paths = {path};
+  if (path.is(Kind::text)) {
+    paths.clear();
+    for (const absl::string_view one : Split(path.text(), ",", -1, false))
+      paths.emplace_back(std::string(one));
+  }
   std::vector<Keyed> items;
-  if (path.is(Kind::text) && path.text().find(',') != std::string::npos) {
-    // By several attributes: the keys are lists.
-    const std::vector<absl::string_view> paths = Split(path.text(), ",", -1, false);
-    for (Value &item : run.Items(value)) {
-      std::vector<Value> keys;
-      for (const absl::string_view one : paths) {
-        const Value key = ByPath(run, item, Value(std::string(one)));
-        keys.push_back(case_sensitive ? key : IgnoreCase(run, key));
-      }
-      items.push_back({run.MakeList(std::move(keys)), std::move(item)});
-      if (run.failed())
-        break;
+  for (Value &item : run.Items(value)) {
+    std::vector<Value> keys;
+    for (const Value &one : paths) {
+      const Value key = ByPath(run, item, one);
+      keys.push_back(case_sensitive ? key : IgnoreCase(run, key));
     }
-  } else {
-    items = WithKeys(run, run.Items(value), path, case_sensitive);
+    items.push_back({run.MakeList(std::move(keys)), std::move(item)});
+    if (run.failed())
+      break;
   }
   Sort(run, items, given.Bool(0, false));
   return run.MakeList(ItemsOf(std::move(items)));

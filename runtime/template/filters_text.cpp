@@ -120,13 +120,16 @@ Value Trim(Run &run, const Value &value, const Given &given) {
 }
 
 Value Truncate(Run &run, const Value &value, const Given &given) {
-  const std::string text = run.Str(value), end = given.String(2, "...");
+  const std::string end = given.String(2, "...");
   const int64_t length = given.Integer(0, 255), keeps = length - Length(end);
   const int64_t leeway = given.HasSome(3) ? given.Integer(3, 5) : 5;
   if (keeps < 0 || leeway < 0)
     return run.Fail("`truncate` to less than the length of its end");
-  if (run.Length(Value(text)) - leeway <= length)
+  if (run.Length(value) - leeway <= length)
     return value;
+  if (!value.is(Kind::text))
+    return run.Fail("`truncate` of a `", value.type(), "`");
+  const std::string &text = value.text();
   std::string kept = text.substr(0, ByteOf(text, keeps));
   if (!given.Bool(1, false))
     kept = kept.substr(0, kept.rfind(' '));

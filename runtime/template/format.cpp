@@ -231,8 +231,10 @@ Value Run::FormatPercent(const std::string &pattern, const Value &value) {
     if (!item.is_number() || !AppendNumber(*this, whole, spec, out))
       return Fail("`%", std::string(1, spec.type), "` of a `", item.type(), "`");
   }
-  if (!failed() && named == 0 && !value.is(Kind::dict) &&
-      next < (is_tuple ? value.list().items.size() : 1))
+  // Python takes whatever has items for a mapping, of which not all need be used.
+  const bool is_mapping =
+      value.is(Kind::dict) || value.is(Kind::undefined) || (value.is(Kind::list) && !is_tuple);
+  if (!failed() && named == 0 && !is_mapping && next < (is_tuple ? value.list().items.size() : 1))
     return Fail("the pattern has fewer places than there are values");
   return MakeText(std::move(out));
 }

@@ -12,8 +12,8 @@
 
 namespace boa::jinja {
 
-Loop::Loop(Run &run, const Node &node, std::vector<Value> items, bool has_length)
-    : run(run), node(node), items(std::move(items)), has_length(has_length) {}
+Loop::Loop(Run &run, std::vector<Value> items, bool has_length)
+    : run(run), items(std::move(items)), has_length(has_length) {}
 
 std::optional<Value> Loop::Pull() {
   while (next < items.size() && !run.failed()) {

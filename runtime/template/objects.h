@@ -62,7 +62,7 @@ public:
 /// `loop`
 class Loop : public Object {
 public:
-  Loop(Run &run, const Node &node, std::vector<Value> items, bool has_length);
+  Loop(Run &run, std::vector<Value> items, bool has_length);
   absl::string_view type() const override { return "LoopContext"; }
   void Clear() override { changed.reset(); }
   /// The next item that passes the loop's test.
@@ -71,9 +71,8 @@ public:
   int64_t length();
 
   Run &run;
-  const Node &node;
   std::vector<Value> items;
-  bool has_length;
+  bool has_length; // without a look for those that pass
   /// Whether the loop's test holds for an item.
   std::function<bool(const Value &)> passes;
   size_t next = 0;     // of `items`

@@ -116,7 +116,7 @@ Run::Flow Run::ExecFor(const Node &node) {
   const Value source = Eval(*node.values[0]);
   at = node.values[0]->at;
   const auto loop =
-      std::make_shared<Loop>(*this, node, Items(source), !node.test && !source.As<Iterator>());
+      std::make_shared<Loop>(*this, Items(source), !node.test && !source.As<Iterator>());
   const auto outer = scope;
   if (node.test)
     loop->passes = [&](const Value &item) {

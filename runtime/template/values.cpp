@@ -222,7 +222,7 @@ std::vector<Value> Run::Items(const Value &value) {
     // A character becomes a text of its own.
     if (Room(static_cast<int64_t>(value.text().size() * 4)))
       for (const absl::string_view character : Characters(value.text()))
-        items.emplace_back(std::string(character), value.is_safe());
+        items.emplace_back(std::string(character));
     break;
   case Kind::list:
     if (Room(static_cast<int64_t>(value.list().items.size())))
