@@ -16,6 +16,8 @@
 #include "runtime/io/new_file.h"
 #include "runtime/state/inspect.h"
 #include "runtime/state/state.h"
+#include "runtime/support/printable.h"
+#include "runtime/support/printable_stream.h"
 #include "runtime/trainer/evaluate_commit.h"
 #include "runtime/trainer/main.h"
 #include "runtime/trainer/output_checks.h"
@@ -180,7 +182,7 @@ absl::Status runPlan(const Invocation &invocation) {
   const absl::StatusOr<FoundPlan> found = choosePlan(trials);
   if (!found.ok())
     return found.status();
-  std::cout << formatPlanSummary(trials, *found, invocation.summary) << std::flush;
+  std::cout << Printable(formatPlanSummary(trials, *found, invocation.summary)) << std::flush;
   if (!invocation.output.empty())
     status = writePlan(invocation.output, found->block);
   return status.ok() && !invocation.report.empty()
@@ -208,12 +210,14 @@ absl::Status runSample(Invocation &invocation) {
   if (const std::string note = DescribeUnusedTokens(DataOptions(compiled.program));
       !note.empty() && invocation.sample.tokenizer.empty())
     std::cerr << note << "\n";
+  const bool isTerminal = isatty(STDOUT_FILENO);
+  PrintableStream terminal(std::cout);
   status = Sample(compiled.program, kernels, entries,
                   {invocation.weights, invocation.train.state, invocation.train.changed_model},
-                  invocation.sample, std::cout, std::cerr);
+                  invocation.sample, isTerminal ? terminal : std::cout, std::cerr);
   // The prompt of a shell should not stand behind the text.
-  if (isatty(STDOUT_FILENO))
-    std::cout << std::endl;
+  if (isTerminal)
+    terminal.Finish();
   return status;
 }
 
@@ -227,7 +231,7 @@ void printPlan(mlir::ModuleOp module) {
   const std::string plan = FormatPlan(*program);
   llvm::StringRef(plan).rtrim().split(lines, '\n');
   for (llvm::StringRef line : lines)
-    llvm::outs() << "//" << (line.empty() ? "" : " ") << line << '\n';
+    llvm::outs() << "//" << (line.empty() ? "" : " ") << Printable(line.str()) << '\n';
 }
 
 absl::Status runEmit(const Invocation &invocation) {
@@ -300,7 +304,7 @@ absl::Status runCompile(const Invocation &invocation) {
 absl::Status runCheck(const Invocation &invocation) {
   auto summary = Compiler().check(invocation.compile);
   if (summary.ok())
-    llvm::outs() << *summary;
+    llvm::outs() << Printable(*summary);
   return summary.status();
 }
 
@@ -337,7 +341,7 @@ absl::Status runFormat(const Invocation &invocation) {
     if (path == "-" && !invocation.check)
       llvm::outs() << *result.after;
     else if (differs && invocation.check)
-      llvm::outs() << path << " would change\n";
+      llvm::outs() << Printable(path) << " would change\n";
     else if (differs)
       if (absl::Status status = rewrite(path, *result.after); !status.ok())
         return status;

@@ -12,10 +12,10 @@
 #include "runtime/state/manifest_files.h"
 #include "runtime/state/state.h"
 #include "runtime/support/mutex.h"
+#include "runtime/support/printable.h"
 #include "runtime/support/threads.h"
 #include "runtime/support/units.h"
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -68,15 +68,14 @@ int64_t BytesOf(const SavedCommit &commit) {
 
 /// Of one layer or stage; the tables tell how often there are such.
 int64_t ParameterElements(const Manifest &manifest) {
+  std::unordered_map<std::string, int64_t> entries; // of weights, by their storage
+  for (const SavedTable &table : manifest.commits.back().tables)
+    if (table.storage.role == "weights")
+      entries[table.storage.name] = table.storage.entries;
   int64_t elements = 0;
   for (const SavedParameter &parameter : manifest.parameters) {
-    // group.parameter belongs to the storage of that group's weights.
-    std::string group = parameter.name.substr(0, parameter.name.rfind('.'));
-    int64_t entries = 1;
-    for (const SavedTable &table : manifest.commits.back().tables)
-      if (table.storage.role == "weights" && table.storage.name == "weights." + group)
-        entries = table.storage.entries;
-    elements += CountElements(parameter.shape) * entries;
+    auto found = entries.find(absl::StrCat("weights.", GroupOf(parameter)));
+    elements += CountElements(parameter.shape) * (found == entries.end() ? 1 : found->second);
   }
   return elements;
 }
@@ -86,15 +85,15 @@ std::string DescribeOrigin(const Manifest &manifest) {
   const Computation &computation = manifest.computation;
   std::string text = absl::StrFormat(
       "  manifest version %d, computation %s\n", manifest.version,
-      computation.version == 0 ? "unknown"
-                               : absl::StrFormat("%s (form %d)", absl::CHexEscape(computation.hash),
-                                                 computation.version));
+      computation.version == 0
+          ? "unknown"
+          : absl::StrFormat("%s (form %d)", PrintableName(computation.hash), computation.version));
   if (!manifest.tokenizer.empty())
-    absl::StrAppendFormat(&text, "  tokenizer %s\n", absl::CHexEscape(manifest.tokenizer));
+    absl::StrAppendFormat(&text, "  tokenizer %s\n", PrintableName(manifest.tokenizer));
   if (manifest.base)
     absl::StrAppendFormat(&text, "  begun with the weights of step %d of state %s, then in %s\n",
-                          manifest.base->step, absl::CHexEscape(manifest.base->state),
-                          absl::CHexEscape(manifest.base->directory));
+                          manifest.base->step, PrintableName(manifest.base->state),
+                          PrintableName(manifest.base->directory));
   return text;
 }
 
@@ -102,20 +101,20 @@ std::string DescribeOrigin(const Manifest &manifest) {
 std::string DescribeRun(const CommitRecord &record, const char *which) {
   std::string text;
   if (!record.plan.empty())
-    absl::StrAppendFormat(&text, "\n  plan of %s: %s\n", which, absl::CHexEscape(record.plan));
+    absl::StrAppendFormat(&text, "\n  plan of %s: %s\n", which, PrintableName(record.plan));
   if (const std::optional<ChosenPlan> chosen = PlanOf(record)) {
     absl::StrAppend(&text, "  chosen by the compiler\n");
     for (absl::string_view line : absl::StrSplit(chosen->block, '\n', absl::SkipEmpty()))
-      absl::StrAppend(&text, "    ", absl::CHexEscape(line), "\n");
+      absl::StrAppend(&text, "    ", PrintableName(std::string(line)), "\n");
   }
   if (!record.environment.empty())
     absl::StrAppend(&text, "\n  environment of ", which, "\n");
   for (const auto &[key, value] : record.environment)
-    absl::StrAppendFormat(&text, "    %-24s %s\n", absl::CHexEscape(key), absl::CHexEscape(value));
+    absl::StrAppendFormat(&text, "    %-24s %s\n", PrintableName(key), PrintableName(value));
   if (!record.samples.empty())
     absl::StrAppend(&text, "\n  sequences consumed\n");
   for (const auto &[source, count] : record.samples)
-    absl::StrAppendFormat(&text, "    %d of %s\n", count, absl::CHexEscape(source));
+    absl::StrAppendFormat(&text, "    %d of %s\n", count, PrintableName(source));
   return text;
 }
 
@@ -164,7 +163,8 @@ private:
 
 void Inspection::Describe() const {
   std::string text =
-      absl::StrFormat("state %s of %s, %s parameters\n\n", manifest.state, manifest.model,
+      absl::StrFormat("state %s of %s, %s parameters\n\n", PrintableName(manifest.state),
+                      PrintableName(manifest.model),
                       manifest.commits.empty() ? "no" : FormatCount(ParameterElements(manifest)));
   absl::StrAppend(&text, DescribeOrigin(manifest));
   if (manifest.commits.empty())
@@ -179,17 +179,18 @@ void Inspection::Describe() const {
     absl::StrAppend(&text, "\n");
     for (const SavedTable &table : commit.tables)
       if (&commit == &manifest.commits.back())
-        absl::StrAppendFormat(&text, "    %-24s %5d x %-4d chunks of %s\n", table.storage.name,
-                              table.storage.entries, table.storage.chunks,
-                              FormatBytes(table.storage.chunk_bytes));
+        absl::StrAppendFormat(&text, "    %-24s %5d x %-4d chunks of %s\n",
+                              PrintableName(table.storage.name), table.storage.entries,
+                              table.storage.chunks, FormatBytes(table.storage.chunk_bytes));
     for (const SavedStorage &storage : commit.absent)
-      absl::StrAppendFormat(&text, "    %-24s absent: reads as zero\n", storage.name);
+      absl::StrAppendFormat(&text, "    %-24s absent: reads as zero\n",
+                            PrintableName(storage.name));
   }
   if (!manifest.commits.empty() && !manifest.commits.back().record.extra.empty()) {
     absl::StrAppend(&text, "\n  settings of ", which, "\n");
     for (const auto &[key, value] : manifest.commits.back().record.extra)
       if (key != kPlanBlock && key != kPlanGiven)
-        absl::StrAppendFormat(&text, "    %-24s %s\n", key, value);
+        absl::StrAppendFormat(&text, "    %-24s %s\n", PrintableName(key), PrintableName(value));
   }
   if (!manifest.commits.empty())
     absl::StrAppend(&text, DescribeRun(manifest.commits.back().record, which));
@@ -201,11 +202,12 @@ void Inspection::Describe() const {
       size = (*file)->Size().value_or(-1);
     absl::Status head = CheckHead(path);
     total += std::max<int64_t>(size, 0);
-    absl::StrAppendFormat(&text, "    %s: %s of commits in a file of %s%s\n", directories[path],
-                          FormatBytes(named), size < 0 ? "unknown size" : FormatBytes(size),
-                          head.ok()    ? ""
-                          : named == 0 ? "; nothing stands there any more"
-                                       : absl::StrCat("; ", head.message()));
+    absl::StrAppendFormat(
+        &text, "    %s: %s of commits in a file of %s%s\n", PrintableName(directories[path]),
+        FormatBytes(named), size < 0 ? "unknown size" : FormatBytes(size),
+        head.ok()    ? ""
+        : named == 0 ? "; nothing stands there any more"
+                     : absl::StrCat("; ", PrintableName(std::string(head.message()))));
   }
   absl::StrAppendFormat(
       &text, "\n  To move or copy it: with no trainer running, %s (%s), anywhere.\n  Give %s\n",
@@ -258,7 +260,7 @@ void Inspection::Found(const NamedChunk &named, const absl::Status &status) {
   MutexLock lock(mutex);
   if (damaged++ < kMostShown)
     std::fprintf(out, "  step %lld: %s\n", static_cast<long long>(named.step),
-                 std::string(status.message()).c_str());
+                 PrintableName(std::string(status.message())).c_str());
 }
 
 /// Reads chunks of a path, from the next to before `end`. Several threads do.
@@ -353,7 +355,7 @@ absl::Status DescribeState(FileSystem &disk, const std::string &name, bool check
                         named->step ? "this one" : "the last one", out);
   inspection.Describe();
   if (!read->note.empty())
-    std::fprintf(out, "  note: %s; the other one is whole\n", read->note.c_str());
+    std::fprintf(out, "  note: %s; the other one is whole\n", PrintableName(read->note).c_str());
   return check ? inspection.Check() : absl::OkStatus();
 }
 

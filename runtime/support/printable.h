@@ -24,6 +24,20 @@ size_t Utf8Length(std::string_view text, size_t at);
 /// The text with control characters (but newline and tab) and bytes that are no
 /// UTF-8 written as \xNN.
 std::string Printable(std::string_view text);
+/// The same of a name within a line: newlines and tabs are escaped, too.
+std::string PrintableName(std::string_view name);
+
+/// A text that comes in pieces, which may end within a character.
+class PrintableText {
+public:
+  /// What can be shown of the text up to here.
+  std::string Add(std::string_view piece);
+  /// The rest: an incomplete character.
+  std::string Finish();
+
+private:
+  std::string held;
+};
 
 } // namespace boa
 

@@ -12,6 +12,8 @@
 #include "runtime/state/commit_reader.h"
 #include "runtime/state/inspect.h"
 #include "runtime/state/manifest.h"
+#include "runtime/state/manifest_files.h"
+#include "runtime/support/printable.h"
 #include "test/runtime/state/state_fixture.h"
 
 namespace boa {
@@ -141,6 +143,36 @@ TEST_F(AbsentTest, ZerosFitAnyChunksAndAnyOptimizer) {
   EXPECT_EQ(OpenStatus(none), absl::OkStatus());
   ExpectMessage(OpenStatus(more), "variance.block has 3 entries of 4 chunks of 4096 bytes in the "
                                   "program and nothing in the state");
+}
+
+// Anybody may have written a manifest, and a terminal obeys what it prints.
+TEST_F(AbsentTest, BoaStateShowsNamesWithoutControlCharacters) {
+  program.model.name = "a\x1b[31m\nb";
+  {
+    Store store = Create({Path()});
+    CommitWeights(*store, 0);
+  }
+  boa::Manifest manifest = ReadManifest(disk, Path())->manifest;
+  CommitRecord &record = manifest.commits[0].record;
+  record.extra = {{"k\x1b]0;x\a", "v\xc2\x9b"}};
+  record.environment = {{"e\r", "\x9b"}};
+  record.samples = {{"s\x1b", 1}};
+  record.plan = "p\x1b";
+  manifest.commits[0].tables[0].storage.name += "\x1b[2J";
+  manifest.commits[0].absent[0].name += "\x1b[2J";
+  manifest.paths.push_back({"id", "/nowhere/\x1b[2J\xc3\xa4"});
+  for (const char *name : {kManifest, kManifestCopy})
+    std::ofstream(Path() + "/" + name, std::ios::binary) << FormatManifest(manifest);
+  char *text = nullptr;
+  size_t bytes = 0;
+  std::FILE *out = open_memstream(&text, &bytes);
+  EXPECT_EQ(DescribeState(disk, Path(), /*check=*/true, out), absl::OkStatus());
+  std::fclose(out);
+  const std::string said(text, bytes);
+  std::free(text);
+  EXPECT_EQ(said, Printable(said));
+  EXPECT_TRUE(absl::StrContains(said, "of a\\x1b[31m\\x0ab, ")) << said;
+  EXPECT_TRUE(absl::StrContains(said, "/nowhere/\\x1b[2J\xc3\xa4: ")) << said;
 }
 
 TEST_F(AbsentTest, BoaStateAndFromReadWhatIsThere) {

@@ -7,11 +7,13 @@
 #include "runtime/support/flags.h"
 #include "runtime/support/nearest.h"
 #include "runtime/support/printable.h"
+#include "runtime/support/printable_stream.h"
 #include "runtime/trainer/main.h"
 
 #include "gtest/gtest.h"
 
 #include <cmath>
+#include <sstream>
 
 namespace boa {
 namespace {
@@ -170,6 +172,16 @@ TEST(Nearest, LettersThatChangedPlacesAreOneMistake) {
   EXPECT_EQ(NearestWord("--colour", {"--state", "--resume"}), "");
 }
 
+// Wherever in a command it was.
+TEST(Process, AFailedAllocationIsAnErrorOfTheCommand) {
+  EXPECT_EQ(RunWithinMemory([] { return 7; }), 7);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(RunWithinMemory([] { return int(std::vector<char>(size_t(1) << 62).size()); }), 1);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "error: there is not enough memory: end other programs, or raise the limit of this "
+            "process (`ulimit -v`, its cgroup)\n");
+}
+
 // What a terminal would obey, it is shown.
 TEST(Printable, EscapesControlCharacters) {
   EXPECT_EQ(Printable("a\tb\nc \xc3\xa4 \xe2\x82\xac"), "a\tb\nc \xc3\xa4 \xe2\x82\xac");
@@ -180,6 +192,44 @@ TEST(Printable, EscapesControlCharacters) {
                       "31m \x9b"
                       "31m"),
             "\\xc2\\x9b31m \\x9b31m");
+}
+
+// Longer forms of ESC, half of a pair, a character beyond the last.
+TEST(Printable, EscapesWhatIsNoCharacter) {
+  EXPECT_EQ(Printable("\xc0\x9b \xe0\x80\x9b \xf0\x80\x80\x9b"),
+            "\\xc0\\x9b \\xe0\\x80\\x9b \\xf0\\x80\\x80\\x9b");
+  EXPECT_EQ(Printable("\xed\xa0\x80 \xf4\x90\x80\x80"), "\\xed\\xa0\\x80 \\xf4\\x90\\x80\\x80");
+  EXPECT_EQ(Printable("\xed\x9f\xbf\xf4\x8f\xbf\xbf\xe0\xa0\x80"),
+            "\xed\x9f\xbf\xf4\x8f\xbf\xbf\xe0\xa0\x80");
+}
+
+// A name is within a line.
+TEST(Printable, NamesHaveNoLines) {
+  EXPECT_EQ(PrintableName("a\nb\tc\x1b \xc3\xa4"), "a\\x0ab\\x09c\\x1b \xc3\xa4");
+}
+
+TEST(Printable, TextsInPieces) {
+  const std::string text = "a \xc3\xa4 \xe2\x82\xac \xf0\x9f\x99\x82\x1b[2J\x9b \xc3";
+  for (size_t bytes = 1; bytes <= text.size(); ++bytes) {
+    PrintableText pieces;
+    std::string shown;
+    for (size_t at = 0; at < text.size(); at += bytes)
+      shown += pieces.Add(std::string_view(text).substr(at, bytes));
+    EXPECT_EQ(shown + pieces.Finish(), Printable(text)) << bytes;
+  }
+}
+
+TEST(Printable, AStreamEndsItsLine) {
+  for (const char *text : {"", "a", "a\n"}) {
+    std::ostringstream to;
+    PrintableStream stream(to);
+    stream << text << std::flush << '\r';
+    stream.Finish();
+    EXPECT_EQ(to.str(), absl::StrCat(text, "\\x0d\n"));
+  }
+  std::ostringstream nothing;
+  PrintableStream(nothing).Finish();
+  EXPECT_EQ(nothing.str(), "");
 }
 
 } // namespace
