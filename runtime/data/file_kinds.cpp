@@ -59,7 +59,8 @@ constexpr OtherKind kOtherKinds[] = {
     {"\x93NUMPY", "a NumPy file of tokens", "tokens(\"@\")", ""},
 };
 
-constexpr const char *kWanted[] = {"tokens", "a text", "a text", "one JSON object a line"};
+constexpr const char *kWanted[] = {"tokens", "a text", "a text", "one JSON object a line",
+                                   "a text"};
 constexpr const char *kKeys[] = {"messages", "conversations", "prompt",  "completion",
                                  "text",     "instruction",   "content", "question"};
 
@@ -148,7 +149,7 @@ absl::Status CheckKind(const InputFile &file, Wanted wanted) {
                       ? absl::StrCat("; tokens(\"", path, "\", uint8) learns its bytes as they are")
                       : "");
   }
-  if (wanted == Wanted::tokens)
+  if (wanted == Wanted::tokens || wanted == Wanted::any_text)
     return absl::OkStatus();
   absl::string_view text = begin;
   absl::ConsumePrefix(&text, kByteOrderMark);

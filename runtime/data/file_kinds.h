@@ -18,8 +18,9 @@
 
 namespace boa {
 
-/// What a file should hold: tokens; a text of bytes; a text for a tokenizer; records.
-enum class Wanted { tokens, bytes, text, records };
+/// What a file should hold: tokens; a text of bytes; a text for a tokenizer; records; a text that
+/// may well be JSON.
+enum class Wanted { tokens, bytes, text, records, any_text };
 
 /// Refuses a file of another kind.
 absl::Status CheckKind(const InputFile &, Wanted);

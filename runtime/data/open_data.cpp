@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <vector>
 #include <utility>
 
 namespace boa {
@@ -188,10 +189,23 @@ absl::Status Data::TakeSpecial(const DataSource &source) {
   absl::StatusOr<std::shared_ptr<const Tokenizer>> opened = Tokenizer::Open(source.tokenizer);
   if (!opened.ok())
     return opened.status();
-  for (int64_t token = 0; token < std::min((*opened)->size(), options.vocab); ++token)
-    if ((*opened)->IsSpecial(int32_t(token)))
+  const auto take = [&](int64_t token, bool is_special) {
+    if (is_special && token >= 0 && token < options.vocab)
       special[size_t(token)] = true;
-  return absl::OkStatus();
+  };
+  for (int64_t token = 0; token < (*opened)->size(); ++token)
+    take(token, (*opened)->IsSpecial(int32_t(token)));
+  // Some files do not mark what they put around a text.
+  std::vector<int32_t> around, empty;
+  EncodeOptions encode;
+  absl::Status status = Encoder(*opened).Encode("", encode, around);
+  encode.surround = false;
+  if (status.ok())
+    status = Encoder(*opened).Encode("", encode, empty);
+  around.insert(around.end(), {(*opened)->bos(), (*opened)->eos()});
+  for (int32_t token : around)
+    take(token, std::find(empty.begin(), empty.end(), token) == empty.end());
+  return status;
 }
 
 absl::Status Data::CheckPart(const Part &part, bool validates) const {

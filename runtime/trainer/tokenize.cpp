@@ -7,6 +7,7 @@
 #include "runtime/trainer/tokenize.h"
 
 #include "runtime/data/encode_text.h"
+#include "runtime/data/file_kinds.h"
 #include "runtime/data/shard_writer.h"
 #include "runtime/io/input_file.h"
 #include "runtime/io/new_file.h"
@@ -62,6 +63,8 @@ absl::Status Tokenize(const TokenizeOptions &options, std::ostream &out) {
     absl::StatusOr<InputFile> file = InputFile::Open(text);
     if (!file.ok())
       return file.status();
+    if (status = CheckKind(*file, Wanted::any_text); !status.ok())
+      return status;
     bytes += file->size();
   }
   absl::StatusOr<ShardWriter> writer = ShardWriter::Create(options.output, (*tokenizer)->size());

@@ -136,6 +136,7 @@ TEST(RecordsTest, FilesOfOtherKindsAreNamed) {
   EXPECT_THAT(error_of(Wanted::text, "b.txt", record + "\n" + record + "\n"),
               HasSubstr("`boa tokenize`"));
   EXPECT_THAT(error_of(Wanted::text, "c.txt", record), HasSubstr("it holds JSON records"));
+  EXPECT_EQ(error_of(Wanted::any_text, "a.jsonl", record), "");
   EXPECT_EQ(error_of(Wanted::text, "d.txt", "{ a }\n{ b }\n" + filler), ""); // it only looks so
   EXPECT_EQ(error_of(Wanted::records, "d.jsonl", record + "\n" + record), "");
 }

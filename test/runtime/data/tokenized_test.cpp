@@ -394,6 +394,18 @@ TEST_F(TokenizedTest, SpecialTokensAreNotMasked) {
     scratch.Write("raw.bin",
                   std::string(reinterpret_cast<const char *>(numbers.data()), numbers.size() * 2));
   }
+  // Some files do not mark as special what they put around a text.
+  auto unmarked = *ParseJson(ReadWhole(golden));
+  for (auto &token : unmarked["added_tokens"])
+    token["special"] = false;
+  options.data = absl::StrCat("tokens(\"", scratch.path("raw.bin"), "\", tokenizer = \"",
+                              scratch.Write("unmarked.json", unmarked.dump()), "\")");
+  const Data data = Open();
+  for (int64_t step = 1; step <= 5; ++step) {
+    Fill(data, step);
+    EXPECT_EQ(std::count(targets.begin(), targets.end(), cls), 0);
+    EXPECT_EQ(std::count(targets.begin(), targets.end(), sep), 0);
+  }
   // A sequence of special tokens alone has nothing to learn, and does not end the run.
   const std::vector<uint16_t> numbers(64, uint16_t(sep));
   scratch.Write("raw.bin", std::string(reinterpret_cast<const char *>(numbers.data()), 128));

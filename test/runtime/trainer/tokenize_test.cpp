@@ -119,6 +119,13 @@ TEST_F(TokenizeTest, TextsAndErrors) {
                                            "there: convert the text to UTF-8"));
   EXPECT_EQ(ReadShard(), before);
   EXPECT_FALSE(std::filesystem::exists(options.output + ".tmp"));
+  options.texts.pop_back();
+  AddText("\x1f\x8b\x08 compressed");
+  EXPECT_EQ(Tokenize(options, out).message(),
+            absl::StrCat("`", options.texts[2],
+                         "`: expected a text, but it is compressed by gzip; "
+                         "`gunzip -k ",
+                         options.texts[2], "` converts it"));
   options.output = options.texts[0];
   EXPECT_FALSE(Tokenize(options, out).ok());
 }
