@@ -456,7 +456,7 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
       if (!stage.trains)
         continue;
       int64_t saving = 0;
-      if (stage.repeat > 1) {
+      if (stage.isLayer) {
         saving = again ? std::min(keep, stage.repeat) : stage.repeat;
         keep -= saving;
       }
