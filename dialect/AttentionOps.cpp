@@ -48,13 +48,15 @@ LogicalResult RotaryOp::verify() {
   if (double factor = getFactor() ? getFactor()->convertToDouble() : 1;
       !(factor > 0) || !std::isfinite(factor))
     return emitOpError("expected a factor above 0 but found ") << factor;
-  if (!getOriginalContext())
-    return success();
-  double low = getLow()->convertToDouble(), high = getHigh()->convertToDouble();
-  if (!(low > 0 && low < high && std::isfinite(high)))
-    return emitOpError("expected 0 < low < high but found ") << low << " and " << high;
-  if (int64_t context = *getOriginalContext(); context <= 0)
-    return emitOpError("expected an original_context of 1 or more but found ") << context;
+  if (getOriginalContext()) {
+    double low = getLow()->convertToDouble(), high = getHigh()->convertToDouble();
+    if (!(low > 0 && low < high && std::isfinite(high)))
+      return emitOpError("expected 0 < low < high but found ") << low << " and " << high;
+    if (int64_t context = *getOriginalContext(); context <= 0)
+      return emitOpError("expected an original_context of 1 or more but found ") << context;
+  }
+  if (!llvm::all_of(getFrequencies(), [](double frequency) { return std::isfinite(frequency); }))
+    return emitOpError("expected finite frequencies: its base or its factor is too near to 0");
   return success();
 }
 

@@ -12,6 +12,7 @@
 #define BOA_DIALECT_BOA_H
 
 #include "runtime/abi/abi.h"
+#include "runtime/abi/float32.h"
 #include "runtime/abi/frozen.h"
 #include "runtime/support/checked.h"
 

@@ -226,6 +226,11 @@ def Boa_PoolAttr : Boa_Attr<"Pool", "pool"> {
   }]>];
 }
 
+/// Constants of compute ops stand in f64, and kernels compute with them in f32.
+def Boa_NumberAttr : ConfinedAttr<F64Attr, [AttrConstraint<
+    CPred<"::boa::IsFloat32(::llvm::cast<::mlir::FloatAttr>($_self).getValueAsDouble())">,
+    "that f32 holds: 0, or between 1.18e-38 and 3.4e38">]>;
+
 /// As many as the language allows.
 def Boa_RepeatAttr : ConfinedAttr<I64Attr, [IntMinValue<1>, IntMaxValue<65536>]>;
 

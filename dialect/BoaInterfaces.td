@@ -25,7 +25,12 @@ def Boa_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
       results: these are then kept, or computed again, for the backward pass.
     }], "void", "buildVJP",
     (ins "::mlir::OpBuilder &":$builder, "::llvm::ArrayRef<::mlir::Value>":$results,
-         "::llvm::SmallVectorImpl<::mlir::Value> &":$operands)>
+         "::llvm::SmallVectorImpl<::mlir::Value> &":$operands)>,
+    InterfaceMethod<[{
+      Whether buildVJP uses the gradient of this result. --boa-differentiate refuses a loss that
+      depends on another one. An op of several results says which; unless it does, only the
+      first one.
+    }], "bool", "usesGradientOf", (ins "unsigned":$result), [{}], [{ return result == 0; }]>
   ];
 }
 

@@ -221,6 +221,9 @@ LogicalResult verify(Operation *op, const std::string &what, DictionaryAttr sett
     if (!fits(value, *row))
       return op->emitOpError("expected ")
              << path << " to be " << describe(*row) << " but found " << value;
+    if (isReal(row->kind) && !IsFloat32(*numberOf(value, /*real=*/true)))
+      return op->emitOpError("expected ")
+             << path << " to fit f32: 0, or at least " << kLeastFloat32 << " but found " << value;
     if (row->kind == SettingKind::Section &&
         failed(verify(op, what, cast<DictionaryAttr>(value), row->rows(), path + ".")))
       return failure();

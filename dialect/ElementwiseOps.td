@@ -33,7 +33,7 @@ def Boa_MulOp : Boa_BinaryOp<"mul"> {
 
 def Boa_ScaleOp : Boa_DifferentiableOp<"scale", [SameOperandsAndResultType, Boa_RowByRow]> {
   let summary = "x times a constant";
-  let arguments = (ins Boa_Tensor:$x, F64Attr:$factor);
+  let arguments = (ins Boa_Tensor:$x, Boa_NumberAttr:$factor);
   let results = (outs Boa_Tensor:$result);
   let assemblyFormat = "$x `by` $factor attr-dict `:` type($x)";
 }

@@ -16,7 +16,7 @@ def Boa_LayerNormOp : Boa_DifferentiableOp<"layer_norm", [Boa_RowByRow]> {
     and all share weight and bias of one head's width.
   }];
   let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$weight, Boa_Tensor:$bias,
-                       DefaultValuedAttr<F64Attr, "1e-5">:$eps,
+                       DefaultValuedAttr<Boa_NumberAttr, "1e-5">:$eps,
                        OptionalAttr<I64Attr>:$heads);
   let results = (outs Boa_Tensor:$y);
   let assemblyFormat = "$x `,` $weight `,` $bias attr-dict `:` functional-type(operands, results)";
@@ -25,7 +25,7 @@ def Boa_LayerNormOp : Boa_DifferentiableOp<"layer_norm", [Boa_RowByRow]> {
 def Boa_LayerNormGradOp : Boa_SumOp<"layer_norm_grad"> {
   let summary = "gradients of boa.layer_norm; mean and variance are computed again";
   let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$weight, Boa_Tensor:$dy,
-                       DefaultValuedAttr<F64Attr, "1e-5">:$eps,
+                       DefaultValuedAttr<Boa_NumberAttr, "1e-5">:$eps,
                        OptionalAttr<I64Attr>:$heads);
   let results = (outs Boa_Tensor:$dx, Boa_Tensor:$dweight, Boa_Tensor:$dbias);
   let assemblyFormat = "$x `,` $weight `,` $dy attr-dict `:` functional-type(operands, results)";
@@ -40,7 +40,7 @@ def Boa_RmsNormOp : Boa_DifferentiableOp<"rms_norm", [Boa_RowByRow]> {
     ```
   }];
   let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$weight,
-                       DefaultValuedAttr<F64Attr, "1e-5">:$eps,
+                       DefaultValuedAttr<Boa_NumberAttr, "1e-5">:$eps,
                        OptionalAttr<I64Attr>:$heads);
   let results = (outs Boa_Tensor:$y);
   let assemblyFormat = "$x `,` $weight attr-dict `:` functional-type(operands, results)";
@@ -49,7 +49,7 @@ def Boa_RmsNormOp : Boa_DifferentiableOp<"rms_norm", [Boa_RowByRow]> {
 def Boa_RmsNormGradOp : Boa_SumOp<"rms_norm_grad"> {
   let summary = "gradients of boa.rms_norm";
   let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$weight, Boa_Tensor:$dy,
-                       DefaultValuedAttr<F64Attr, "1e-5">:$eps,
+                       DefaultValuedAttr<Boa_NumberAttr, "1e-5">:$eps,
                        OptionalAttr<I64Attr>:$heads);
   let results = (outs Boa_Tensor:$dx, Boa_Tensor:$dweight);
   let assemblyFormat = "$x `,` $weight `,` $dy attr-dict `:` functional-type(operands, results)";

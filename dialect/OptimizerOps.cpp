@@ -9,6 +9,8 @@
 
 #include "llvm/Support/MathExtras.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -45,6 +47,48 @@ RankedTensorType getStateEntryType(GroupOp group, Type state) {
                                IntegerType::get(state.getContext(), 8));
 }
 
+/// What every target has code for. Of `math` a host alone has all of it:
+/// --cuda-convert-device-to-nvvm refuses the rest.
+static bool isArithmetic(Operation *op) {
+  return isa<
+      arith::ConstantOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::RemFOp,
+      arith::NegFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp,
+      arith::CmpFOp, arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp,
+      arith::FPToSIOp, arith::FPToUIOp, arith::BitcastOp, arith::SelectOp, arith::AddIOp,
+      arith::SubIOp, arith::MulIOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
+      arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp,
+      arith::MaxSIOp, arith::MaxUIOp, arith::MinSIOp, arith::MinUIOp, arith::CmpIOp, arith::ExtSIOp,
+      arith::ExtUIOp, arith::TruncIOp, math::AbsFOp, math::CeilOp, math::CopySignOp, math::CosOp,
+      math::ExpOp, math::Exp2Op, math::ExpM1Op, math::FloorOp, math::FmaOp, math::LogOp,
+      math::Log10Op, math::Log1pOp, math::Log2Op, math::PowFOp, math::RoundOp, math::RoundEvenOp,
+      math::RsqrtOp, math::SinOp, math::SqrtOp, math::TanOp, math::TanhOp, math::TruncOp>(op);
+}
+
+static bool isScalar(Type type) {
+  return type.isF32() || type.isF64() ||
+         (type.isSignlessInteger() &&
+          llvm::is_contained({1u, 8u, 16u, 32u, 64u}, type.getIntOrFloatBitWidth()));
+}
+
+/// An op of the body: a target has code for it, and it ends no program.
+static LogicalResult verifyArithmetic(Operation *op) {
+  if (!isArithmetic(op))
+    return op->emitOpError("is unknown in a boa.optimizer: expected arithmetic of scalars");
+  for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
+    if (!isScalar(type))
+      return op->emitOpError("expected f32, f64, or integers of 1, 8, 16, 32 or 64 bits in a "
+                             "boa.optimizer but found ")
+             << type;
+  if (auto rounding = dyn_cast<arith::ArithRoundingModeInterface>(op);
+      rounding && rounding.getRoundingModeAttr())
+    return op->emitOpError("expected no rounding mode in a boa.optimizer");
+  if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(op))
+    if (APInt divisor; !matchPattern(op->getOperand(1), m_ConstantInt(&divisor)) ||
+                       divisor.isZero() || divisor.isAllOnes())
+      return op->emitOpError("may end the program: expected a constant divisor, neither 0 nor -1");
+  return success();
+}
+
 /// Its one block takes `inputs`, and yields `results` values of f32. Any number if negative.
 static LogicalResult verifyFunction(OptimizerOp op, Region &region, StringRef name,
                                     ArrayRef<Type> inputs, int64_t results) {
@@ -65,22 +109,26 @@ static LogicalResult verifyFunction(OptimizerOp op, Region &region, StringRef na
     return yield.emitOpError("expected the weight and ")
            << results - 1 << " states but found " << yield.getNumOperands() << " values";
   for (Operation &inner : block.without_terminator())
-    if (!isa<arith::ConstantOp>(inner) && !OpTrait::hasElementwiseMappableTraits(&inner))
-      return inner.emitOpError("is unknown in a boa.optimizer: expected arithmetic of scalars");
+    if (failed(verifyArithmetic(&inner)))
+      return failure();
   return success();
 }
 
 LogicalResult OptimizerOp::verify() {
   for (NamedAttribute value : getHyperparameters())
-    if (auto number = dyn_cast<FloatAttr>(value.getValue()); !number || !number.getType().isF64())
-      return emitOpError("expected an f64 as ") << value.getName();
+    if (auto number = dyn_cast<FloatAttr>(value.getValue());
+        !number || !number.getType().isF64() || !number.getValue().isFinite())
+      return emitOpError("expected a finite f64 as ") << value.getName();
   for (NamedAttribute state : getStates()) {
     auto type = dyn_cast<TypeAttr>(state.getValue());
     if (!type || !(type.getValue().isF32() || type.getValue().isBF16() || isCode(type.getValue())))
       return emitOpError("expected f32, bf16, si8 or ui8 as the type of ") << state.getName();
-    // Names of storages.
+    // Its storage is @STATE.GROUP: other storages and groups are named alike.
     StringRef name = state.getName();
-    if (symbolizeRole(name) || name == "low" || name.contains('.'))
+    const std::string prefix = (name + ".").str();
+    if (symbolizeRole(name) || name == "low" || name.contains('.') ||
+        llvm::is_contained(
+            {StringRef(kGroupPrefix), StringRef(kFrozenPrefix), StringRef(kPartsPrefix)}, prefix))
       return emitOpError("expected a state of another name than ") << name;
   }
   if (getPrepare().empty() != getUpdate().empty())

@@ -33,6 +33,10 @@ def Boa_OptimizerOp : Boa_Op<"optimizer", [Symbol, HasParent<"::mlir::ModuleOp">
       boa.yield %next, %sum : f32, f32
     }
     ```
+    The regions are arithmetic of scalars: f32, f64 and integers of 1, 8, 16, 32 or 64 bits, with the
+    functions of `math` that every host has. A GPU has fewer: `plan.update = "device"` refuses the
+    others. No op may end the program, so an integer is divided by a constant alone.
+
     Hyperparameters and states are in alphabetical order, there and in the regions. A state has
     a storage @STATE.GROUP for each group, with the role `state`. Its type is how it is stored:
 

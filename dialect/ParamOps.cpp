@@ -166,6 +166,18 @@ LogicalResult ParamOp::verify() {
     return emitOpError("expected lr_scale between 0 and 1000 but found ") << getLrScaleAttr();
   if (double decay = getDecay(0); !(decay >= 0 && decay <= 1))
     return emitOpError("expected weight_decay between 0 and 1 but found ") << getWeightDecayAttr();
+  const std::pair<StringRef, FloatAttr> numbers[] = {{"scale", getScaleAttr()},
+                                                     {"lr_scale", getLrScaleAttr()},
+                                                     {"weight_decay", getWeightDecayAttr()}};
+  for (auto [name, number] : numbers)
+    if (number && !IsFloat32(number.getValueAsDouble()))
+      return emitOpError("expected ")
+             << name << " to fit f32: 0, or at least " << kLeastFloat32 << " but found " << number;
+  if (AdapterAttr adapter = getAdapterAttr())
+    if (double alpha = adapter.getAlpha().getValueAsDouble(); !(alpha > 0 && IsFloat32(alpha)))
+      return emitOpError(
+                 "expected the alpha of its adapter to be above 0 and to fit f32 but found ")
+             << adapter.getAlpha();
   return success();
 }
 

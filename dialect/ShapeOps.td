@@ -16,6 +16,10 @@ def Boa_SplitOp : Boa_DifferentiableOp<"split", [Boa_RowByRow]> {
   let results = (outs Variadic<Boa_Tensor>:$parts);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Of all parts: those that nothing uses have zeros.
+    bool usesGradientOf(unsigned result) { return true; }
+  }];
 }
 def Boa_ConcatOp : Boa_DifferentiableOp<"concat", [Boa_RowByRow]> {
   let summary = "joins tensors along the last dimension";

@@ -7,6 +7,8 @@
 #include "frontend/Adapters.h"
 
 #include "frontend/PatternChecker.h"
+#include "frontend/Printer.h"
+#include "runtime/abi/float32.h"
 
 #include <algorithm>
 #include <cmath>
@@ -59,7 +61,11 @@ public:
     auto number =
         evaluateCount(*rankGiven, nullptr, constants, 1, kMostRank, "rank", context.diagnostics);
     rank = number.value_or(1);
-    readReal(rowOf("train.adapters.alpha"), *alphaGiven, constants, context, alpha);
+    if (readReal(rowOf("train.adapters.alpha"), *alphaGiven, constants, context, alpha) &&
+        !IsFloat32(alpha / double(rank)))
+      error(alphaGiven->location, "expected alpha / rank to fit f32: at least " +
+                                      std::string(kLeastFloat32) + " but found " +
+                                      printNumber(alpha / double(rank)));
     for (const auto &[pattern, params] :
          readPatterns(*targets, "targets", "\"block.q_w\"", "(\"block.q_w\", \"block.v_w\")",
                       context, model))

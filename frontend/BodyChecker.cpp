@@ -16,6 +16,8 @@
 
 #include "frontend/Builtins.h"
 #include "frontend/ForeignSpellings.h"
+#include "frontend/Printer.h"
+#include "runtime/abi/float32.h"
 
 #include <algorithm>
 
@@ -383,8 +385,13 @@ private:
         return error((leftNumber ? rightExpr : leftExpr).location,
                      "expected an activation beside '" + op + "' but found " +
                          describeOperand(tensor));
-      return emit(OperationKind::Scale, "scale", {tensor.value}, expr,
-                  divides ? 1 / number : number);
+      const double factor = divides ? 1 / number : number;
+      if (!IsFloat32(factor))
+        return error(expr.location,
+                     "expected the factor " + printNumber(factor) +
+                         " to fit f32, in which kernels compute: 0, or a size from " +
+                         kLeastFloat32 + " to " + kMostFloat32);
+      return emit(OperationKind::Scale, "scale", {tensor.value}, expr, factor);
     }
     if (expr.op != '+' && expr.op != '*')
       return error(expr.location, "expected '+' or '*' between tensors but found '" + op + "'");

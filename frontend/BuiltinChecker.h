@@ -9,6 +9,8 @@
 
 #include "frontend/Builtins.h"
 
+#include "runtime/abi/float32.h"
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -161,8 +163,14 @@ private:
     auto value = evaluate(*expr, context.constants, context.diagnostics);
     if (!value)
       return std::nullopt;
-    if (value->real > 0 && value->real <= most)
-      return value->real;
+    if (value->real > 0 && value->real <= most) {
+      if (IsFloat32(value->real))
+        return value->real;
+      error(expr->location, "expected " + what +
+                                " to fit f32, in which kernels compute: at least " +
+                                std::string(kLeastFloat32) + " but found " + printExpr(*expr));
+      return std::nullopt;
+    }
     error(expr->location, "expected " + what + " to be positive and at most " +
                               std::to_string(int64_t(most)) + " but found " + printExpr(*expr));
     return std::nullopt;

@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "frontend/BodyChecker.h"
+#include "runtime/abi/float32.h"
 #include "runtime/support/checked.h"
 
 #include <algorithm>
@@ -182,6 +183,10 @@ private:
       auto scale = evaluate(*init.arguments[0].value, constants, context.diagnostics);
       if (scale && !(scale->real >= 0 && scale->real <= 1e6))
         error(init.arguments[0].value->location, "expected a scale between 0 and 1e6 but found " +
+                                                     printExpr(*init.arguments[0].value));
+      else if (scale && !IsFloat32(scale->real))
+        error(init.arguments[0].value->location, "expected a scale that fits f32: 0, or at least " +
+                                                     std::string(kLeastFloat32) + " but found " +
                                                      printExpr(*init.arguments[0].value));
       param.scale = scale ? scale->real : 0;
     } else {

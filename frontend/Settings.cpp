@@ -8,6 +8,7 @@
 
 #include "frontend/ForeignSpellings.h"
 #include "frontend/Printer.h"
+#include "runtime/abi/float32.h"
 
 #include <algorithm>
 
@@ -220,7 +221,12 @@ bool readReal(const Setting &row, const Expr &expr, const Constants &constants,
     return false;
   if (row.Contains(number->real)) {
     value = number->real;
-    return true;
+    if (IsFloat32(value))
+      return true;
+    context.diagnostics.error(expr.location, "expected " + std::string(row.name()) +
+                                                 " to fit f32: 0, or at least " + kLeastFloat32 +
+                                                 " but found " + printExpr(expr));
+    return false;
   }
   auto print = [](double limit) {
     Expr literal;

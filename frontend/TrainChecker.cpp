@@ -15,6 +15,7 @@
 #include "frontend/PatternChecker.h"
 #include "frontend/Printer.h"
 
+#include "runtime/abi/float32.h"
 #include "runtime/abi/sources.h"
 
 #include <algorithm>
@@ -91,6 +92,9 @@ private:
       auto value = evaluate(beta, constants, context.diagnostics);
       if (value && !(value->real >= 0 && value->real < 1))
         error(beta, "expected a beta of at least 0 and less than 1 but found " + printExpr(beta));
+      else if (value && !IsFloat32(value->real))
+        error(beta, "expected a beta that fits f32: 0, or at least " + std::string(kLeastFloat32) +
+                        " but found " + printExpr(beta));
       if (value)
         *values[i] = value->real;
     }

@@ -52,8 +52,14 @@ using namespace mlir;
 namespace boa {
 namespace {
 
+/// Diagnostics were printed: nothing is left to say.
+absl::Status alreadyPrinted() { return absl::InvalidArgumentError(""); }
+
+/// An error without a text was printed as a diagnostic.
 absl::Status fromLLVM(llvm::Error error, llvm::StringRef doing) {
-  return absl::InternalError(absl::StrCat(doing.str(), ": ", llvm::toString(std::move(error))));
+  const std::string text = llvm::toString(std::move(error));
+  return text.empty() ? alreadyPrinted()
+                      : absl::InternalError(absl::StrCat(doing.str(), ": ", text));
 }
 
 /// While it lives, diagnostics of the passes go to stderr, with the user's own line,
@@ -78,9 +84,6 @@ private:
   llvm::raw_string_ostream out;
   SourceMgrDiagnosticHandler handler;
 };
-
-/// Diagnostics were printed: nothing is left to say.
-absl::Status alreadyPrinted() { return absl::InvalidArgumentError(""); }
 
 } // namespace
 
@@ -329,6 +332,17 @@ static void useOwnProducts(ModuleOp module) {
   writeConfig(module, kMachineConfig, machine);
 }
 
+/// What the program may call: the runtime's functions, or those that take their place.
+static std::vector<HostSymbol> symbolsOf(const CompileRequest &request) {
+  std::vector<HostSymbol> symbols = request.replaced;
+  for (const RuntimeSymbol &symbol : RuntimeSymbols())
+    if (llvm::none_of(request.replaced, [&](const HostSymbol &other) {
+          return llvm::StringRef(other.name) == symbol.name;
+        }))
+      symbols.push_back({symbol.name, symbol.address});
+  return symbols;
+}
+
 absl::StatusOr<std::unique_ptr<JitProgram>> Compiler::jit(const CompileRequest &request) {
   need.reset();
   auto module = load(request);
@@ -343,15 +357,10 @@ absl::StatusOr<std::unique_ptr<JitProgram>> Compiler::jit(const CompileRequest &
                         Builder(context.get()).getI64IntegerAttr(request.mostChunks));
   if (absl::Status status = lower(**module, request, Phase::llvm); !status.ok())
     return status;
-  std::vector<HostSymbol> symbols = request.replaced;
-  for (const RuntimeSymbol &symbol : RuntimeSymbols())
-    if (llvm::none_of(request.replaced, [&](const HostSymbol &other) {
-          return llvm::StringRef(other.name) == symbol.name;
-        }))
-      symbols.push_back({symbol.name, symbol.address});
   CodegenOptions codegen;
   codegen.cpu = request.cpu;
-  auto program = JitProgram::create(**module, symbols, codegen);
+  Diagnostics diagnostics(context.get(), quiet, said);
+  auto program = JitProgram::create(**module, symbolsOf(request), codegen);
   if (!program)
     return fromLLVM(program.takeError(), "compiling the program");
   return std::move(*program);
@@ -370,7 +379,8 @@ absl::Status Compiler::writeTrainer(const CompileRequest &request, const std::st
     return status;
   CodegenOptions codegen;
   codegen.cpu = request.cpu;
-  auto object = emitObject(**module, codegen);
+  Diagnostics diagnostics(context.get(), quiet, said);
+  auto object = emitObject(**module, symbolsOf(request), codegen);
   if (!object)
     return fromLLVM(object.takeError(), "compiling the trainer");
 

@@ -32,7 +32,7 @@ SmallVector<Value> UpdateBody::clone(Region &region, ValueRange arguments) {
   IRMapping map;
   map.map(block.getArguments(), arguments);
   for (Operation &op : block.without_terminator())
-    builder.clone(op, map)->setLoc(loc);
+    builder.clone(op, map); // with its own location: what refuses it later names the user's line
   return llvm::map_to_vector(block.getTerminator()->getOperands(),
                              [&](Value value) { return map.lookup(value); });
 }
@@ -108,7 +108,10 @@ Value UpdateBody::encode(Type type, Value value, Value scale, Value random) {
   Value divisor = make<arith::SelectOp>(empty, number(1), scale);
   Value share = make<arith::DivFOp>(floatOf(magnitude(value)), divisor);
   Value root = make<math::SqrtOp>(make<math::SqrtOp>(share));
-  Value low = make<arith::FPToSIOp>(i32, make<arith::MulFOp>(root, number(most)));
+  Value step = make<arith::MulFOp>(root, number(most));
+  // NaN, as of infinities, becomes 0 in one instruction: no integer is NaN.
+  Value isNumber = make<arith::CmpFOp>(arith::CmpFPredicate::OGT, step, number(0));
+  Value low = make<arith::FPToSIOp>(i32, make<arith::SelectOp>(isNumber, step, number(0)));
   Value below = make<arith::SIToFPOp>(f32, low);
   Value from = fourthPower(below, most);
   Value to = fourthPower(make<arith::AddFOp>(below, number(1)), most);

@@ -144,6 +144,10 @@ private:
       auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
       if (!differentiable)
         return op->emitOpError("is not differentiable");
+      for (auto [number, grad] : llvm::enumerate(results))
+        if (grad && !differentiable.usesGradientOf(number))
+          return op->emitOpError("has no gradient of its result ")
+                 << number << ", on which the loss depends";
       SmallVector<Value> operands;
       differentiable.buildVJP(builder, results, operands);
       for (auto [operand, grad] : llvm::zip(op->getOperands(), operands))
@@ -454,7 +458,7 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
       if (!stage.trains)
         continue;
       int64_t saving = 0;
-      if (stage.repeat > 1) {
+      if (stage.isLayer) {
         saving = again ? std::min(keep, stage.repeat) : stage.repeat;
         keep -= saving;
       }

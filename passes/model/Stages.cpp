@@ -35,6 +35,10 @@ SmallVector<Stage> findStages(ModuleOp module) {
     for (StringRef side : op.getSideNames())
       stage.sides.push_back(numbers.lookup(side));
     numbers[stage.name] = unsigned(stages.size() - 1);
+    stage.isLayer =
+        stage.repeat > 1 || llvm::any_of(module.getOps<GroupOp>(), [&](GroupOp group) {
+          return group->hasAttr(kLayerAttr) && getUserName(group.getSymName()) == stage.name;
+        });
     auto saves = op.getSaves();
     if (saves || module.lookupSymbol(getFunctionName(stage.name, StageFunction::forward_saving)))
       stage.saving = saves.value_or(stage.repeat);

@@ -39,6 +39,7 @@ struct Stage {
   std::string name;
   int64_t repeat;
   bool first, last;
+  bool isLayer = false;                   // it repeats, or its group says so
   bool targets = false;                   // it takes the targets: the last one, or another
   bool documents = false;                 // it takes the starts of documents
   llvm::SmallVector<unsigned> sides = {}; // the stages whose results are its side inputs

@@ -13,6 +13,9 @@
 #include "passes/model/Activations.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -225,6 +228,30 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     return success();
   }
 
+  /// Later phases give names to storages, steps and functions. Groups of the language have names
+  /// of their own (kGroupPrefix).
+  LogicalResult verifyNames(ArrayRef<StageOp> stages) {
+    llvm::StringSet<> functions;
+    for (StageOp stage : stages)
+      functions.insert(stage.getCallee());
+    OptimizerOp optimizer = findOptimizer(getOperation());
+    for (auto symbol : getOperation().getOps<SymbolOpInterface>()) {
+      if (isa<FunctionOpInterface>(*symbol)) {
+        if (!functions.contains(symbol.getName()))
+          return symbol.emitOpError("is no stage's function: a model has only those");
+        continue;
+      }
+      auto [name, of] = symbol.getName().split('.');
+      const bool isState = optimizer && optimizer.getStates().contains(name) && !of.empty();
+      if (isState || name == "low" || symbolizeRole(name) ||
+          (of.empty() && symbolizeEntryPoint(name)))
+        return symbol.emitOpError("has the name of a storage or step that is made of the model: "
+                                  "expected another one than @")
+               << symbol.getName();
+    }
+    return success();
+  }
+
   /// Compile time is proportional to layers x micro-batches.
   LogicalResult verifySize(ArrayRef<StageOp> stages) {
     int64_t layers = 0, microBatches = Config(getOperation()).microBatches();
@@ -267,7 +294,7 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
       if (failed(verifyStage(stage, func, i == 0, i + 1 == stages.size(), boundary)))
         return signalPassFailure();
     }
-    if (failed(verifySize(stages)))
+    if (failed(verifyNames(stages)) || failed(verifySize(stages)))
       signalPassFailure();
   }
 

@@ -369,3 +369,53 @@ TEST(BuiltinTest, NumberPlusTensor) {
            ^~~~~
 )");
 }
+
+// Kernels compute in f32: they would take infinity or 0 in place of these.
+TEST(BuiltinTest, ConstantsFitF32) {
+  EXPECT_EQ(
+      refusal("rms_norm(x, g)", "rms_norm(1e39 * x, g)"),
+      R"(tiny.boa:10:41: error: expected the factor 1e+39 to fit f32, in which kernels compute: 0, or a size from 1.18e-38 to 3.4e38
+    let q, k, v = split(linear(rms_norm(1e39 * x, g), w, b), 3)
+                                        ^~~~~~~~
+)");
+  EXPECT_EQ(
+      refusal("rms_norm(x, g)", "rms_norm(x / 1e39, g)"),
+      R"(tiny.boa:10:41: error: expected the factor 1.0000000000000001e-39 to fit f32, in which kernels compute: 0, or a size from 1.18e-38 to 3.4e38
+    let q, k, v = split(linear(rms_norm(x / 1e39, g), w, b), 3)
+                                        ^~~~~~~~
+)");
+  EXPECT_EQ(
+      refusal("rms_norm(x, g)", "rms_norm(x, g, eps = 1e-60)"),
+      R"(tiny.boa:10:53: error: expected eps to fit f32, in which kernels compute: at least 1.18e-38 but found 1e-60
+    let q, k, v = split(linear(rms_norm(x, g, eps = 1e-60), w, b), 3)
+                                                    ^~~~~
+)");
+  EXPECT_EQ(
+      refusal("wte: [vocab, width] = normal(0.02)", "wte: [vocab, width] = normal(1e-50)"),
+      R"(tiny.boa:3:40: error: expected a scale that fits f32: 0, or at least 1.18e-38 but found 1e-50
+    param wte: [vocab, width] = normal(1e-50)
+                                       ^~~~~
+)");
+  EXPECT_EQ(refusal("rms_norm(x, g)", "rms_norm(0.0 * x, g)"), "");
+}
+
+// Updates are in f32.
+TEST(BuiltinTest, SettingsFitF32) {
+  EXPECT_EQ(overrideRefusal("train.optimizer.lr=1e-60"),
+            R"(--set:1:20: error: expected lr to fit f32: 0, or at least 1.18e-38 but found 1e-60
+train.optimizer.lr=1e-60
+                   ^~~~~
+)");
+  EXPECT_EQ(
+      overrideRefusal("train.optimizer=adamw(lr = cosine(1e-3, warmup = 2 steps, floor = 1e-60))"),
+      R"(--set:1:67: error: expected floor to fit f32: 0, or at least 1.18e-38 but found 1e-60
+train.optimizer=adamw(lr = cosine(1e-3, warmup = 2 steps, floor = 1e-60))
+                                                                  ^~~~~
+)");
+  EXPECT_EQ(
+      overrideRefusal("train.optimizer=adamw(lr = 1e-3, betas = (0.9, 1e-60))"),
+      R"(--set:1:48: error: expected a beta that fits f32: 0, or at least 1.18e-38 but found 1e-60
+train.optimizer=adamw(lr = 1e-3, betas = (0.9, 1e-60))
+                                               ^~~~~
+)");
+}

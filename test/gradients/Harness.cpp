@@ -287,7 +287,7 @@ KernelObject compileToObject(const std::string &text, bool gradient, Target targ
   rename(kImage, name + "_image");
   CodegenOptions options;
   options.cpu = cpu;
-  auto object = emitObject(*lowered.module, options);
+  auto object = emitObject(*lowered.module, runtimeSymbols(), options);
   if (!object)
     fail(llvm::toString(object.takeError()));
   return {std::string(object->begin(), object->end()), lowered.arguments, lowered.results,
@@ -296,9 +296,12 @@ KernelObject compileToObject(const std::string &text, bool gradient, Target targ
 
 std::string compileWithoutRuntime(const std::string &text) {
   Lowered lowered(text, false, false);
+  std::string said;
+  ScopedDiagnosticHandler handler(lowered.module->getContext(),
+                                  [&](Diagnostic &diagnostic) { said += diagnostic.str(); });
   auto program = JitProgram::create(*lowered.module, {});
   if (!program)
-    return llvm::toString(program.takeError());
+    return said + llvm::toString(program.takeError());
   auto kernel = (*program)->lookup("f");
   return kernel ? "" : llvm::toString(kernel.takeError());
 }

@@ -531,3 +531,39 @@ func.func @cache(%q: tensor<1x2x8xf32>, %k: tensor<1x2x4xf32>, %c: tensor<1x16x8
       -> (tensor<1x2x8xf32>, tensor<1x16x8xf32>, tensor<1x16x8xf32>)
   return
 }
+
+// -----
+
+// Constants are those of f32: no kernel computes with infinity or 0 in their place.
+
+func.func @f(%x: tensor<2x4x8xf32>) {
+  // expected-error @below {{'boa.scale' op attribute 'factor' failed to satisfy constraint: 64-bit float attribute that f32 holds: 0, or between 1.18e-38 and 3.4e38}}
+  %0 = boa.scale %x by 1.0e+39 : tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xf32>) {
+  // expected-error @below {{'boa.scale' op attribute 'factor' failed to satisfy constraint: 64-bit float attribute that f32 holds}}
+  %0 = boa.scale %x by -1.0e-50 : tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
+  // expected-error @below {{'boa.rms_norm' op attribute 'eps' failed to satisfy constraint: 64-bit float attribute that f32 holds}}
+  %0 = boa.rms_norm %x, %w {eps = 1.0e-60 : f64} : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+// Angles are computed in f64.
+
+func.func @f(%x: tensor<2x4x8xf32>) {
+  // expected-error @below {{'boa.rotary' op expected finite frequencies: its base or its factor is too near to 0}}
+  %0 = boa.rotary %x heads 4 {factor = 1.0e-320 : f64} : tensor<2x4x8xf32>
+  return
+}

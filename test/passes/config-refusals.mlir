@@ -257,3 +257,10 @@ boa.config @plan {place = {weights = ["host", 0.4, "device", 2, "ssd"]}}
 
 // expected-error @below {{'boa.config' op has the ssd "a" twice}}
 boa.config @machine {ssd = [{path = "a"}, {path = "b"}, {path = "a"}]}
+
+// -----
+
+// Kernels compute in f32.
+
+// expected-error @below {{'boa.config' op expected optimizer.peak to fit f32: 0, or at least 1.18e-38 but found 9.9999999999999997E-61 : f64}}
+boa.config @train {optimizer = {peak = 1.0e-60}}

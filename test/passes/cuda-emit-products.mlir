@@ -83,3 +83,20 @@ func.func @refused(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.
   kernel.gemm %a, %b into %c : (memref<2x50x96xbf16, strided<[5760, 96, 1]>>, memref<96x64xbf16>, memref<2x50x64xbf16>) -> ()
   return
 }
+
+// -----
+
+// A table of ten million tokens has more blocks of columns than may be along y: they are along x.
+
+// CHECK-LABEL: func.func @table
+// CHECK:         gpu.launch blocks(%[[X:[^,]*]], %[[Y:[^,]*]], %{{.*}}) in (%{{.*}} = %c78125, %{{.*}} = %c2, %{{.*}} = %c1) threads
+// CHECK-DAG:     %[[ROW:.*]] = arith.muli %[[Y]], %c128
+// CHECK-DAG:     %[[COLUMN:.*]] = arith.muli %[[X]], %c128
+// CHECK:         memref.store {{.*}} : memref<256x10000000xf32>
+func.func @table(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+  %a = kernel.view %p + 0 : memref<32x256xf32>
+  %b = kernel.view %p + 32768 : memref<32x10000000xf32>
+  %c = kernel.view %w + 0 : memref<256x10000000xf32>
+  kernel.gemm %a, %b into %c {transpose_a} : (memref<32x256xf32>, memref<32x10000000xf32>, memref<256x10000000xf32>) -> ()
+  return
+}

@@ -58,7 +58,7 @@
 // SAVE-NOT:     bias
 // SAVE:         boa.gelu_grad %[[SAVED]]
 
-// Stages that do not repeat hold little: they recompute all the same.
+// Stages that are no layers hold little: they recompute all the same.
 
 // SAVE-NOT: @embed_forward_saving
 // SAVE-NOT: @head_forward_saving

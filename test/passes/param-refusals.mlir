@@ -122,3 +122,17 @@ boa.group @a repeat 1 frozen {
 boa.group @frozen.a repeat 1 {
   boa.param @w : tensor<4xf32> = "zeros"
 }
+
+// -----
+
+boa.group @a repeat 1 {
+  // expected-error @below {{'boa.param' op expected scale to fit f32: 0, or at least 1.18e-38 but found 1.000000e-50 : f64}}
+  boa.param @w : tensor<4xf32> = "normal" 1.0e-50
+}
+
+// -----
+
+boa.group @frozen.a repeat 1 frozen {
+  // expected-error @below {{'boa.param' op expected the alpha of its adapter to be above 0 and to fit f32 but found 9.9999999999999994E+38 : f64}}
+  boa.param @w : tensor<4x4xf32> = "zeros" adapter <"a", "b", 1.0e+39 : f64, false>
+}

@@ -874,3 +874,61 @@ module {
     return %0 : tensor<f32>
   }
 }
+
+// -----
+
+// Names that later phases give are free.
+
+module {
+  boa.stage @a_forward
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  // expected-error @below {{'func.func' op is no stage's function: a model has only those}}
+  func.func @a_backward(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+    return %x : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+module {
+  boa.optimizer @sgd {} states {speed = f32}
+  // expected-error @below {{'boa.group' op has the name of a storage or step that is made of the model: expected another one than @speed.a}}
+  boa.group @speed.a repeat 1 {
+    boa.param @w : tensor<8xf32> = "ones"
+  }
+  boa.stage @a_forward
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+module {
+  // expected-error @below {{'boa.optimizer' op has the name of a storage or step that is made of the model: expected another one than @evaluate}}
+  boa.optimizer @evaluate {} states {}
+  boa.stage @a_forward
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}

@@ -66,8 +66,11 @@ private:
   std::unique_ptr<llvm::orc::LLJIT> jit;
 };
 
-/// A relocatable, position-independent object file.
+/// A relocatable, position-independent object file. Code that calls something that is neither in
+/// `symbols` nor a known function of the C library is refused: a diagnostic stands at its function,
+/// and the error has no text.
 llvm::Expected<llvm::SmallVector<char, 0>> emitObject(mlir::ModuleOp module,
+                                                      llvm::ArrayRef<HostSymbol> symbols,
                                                       const CodegenOptions &options = {});
 
 /// The optimised LLVM IR, as text.

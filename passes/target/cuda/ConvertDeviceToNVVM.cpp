@@ -36,9 +36,11 @@ using namespace mlir;
 
 namespace {
 
-/// PTX has an instruction for each.
+/// PTX has an instruction for each, or a few. That of powers of 2 is of f32 alone.
 bool isInstruction(Operation *op) {
-  return isa<math::AbsFOp, math::CeilOp, math::CopySignOp, math::Exp2Op, math::FloorOp, math::FmaOp,
+  if (isa<math::Exp2Op>(op))
+    return op->getResult(0).getType().isF32();
+  return isa<math::AbsFOp, math::CeilOp, math::CopySignOp, math::FloorOp, math::FmaOp,
              math::RoundEvenOp, math::RsqrtOp, math::SqrtOp, math::TruncOp>(op);
 }
 
@@ -62,7 +64,8 @@ struct CudaConvertDeviceToNVVM : boa::impl::CudaConvertDeviceToNVVMBase<CudaConv
     WalkResult walked = getOperation().walk([](Operation *op) {
       if (!isa_and_present<math::MathDialect>(op->getDialect()) || isInstruction(op))
         return WalkResult::advance();
-      op->emitOpError("has no PTX instruction, and --kernel-expand-math does not expand it");
+      op->emitOpError("has no PTX instruction, and --kernel-expand-math does not expand it: an "
+                      "optimizer may have it on the host (update = host)");
       return WalkResult::interrupt();
     });
     if (walked.wasInterrupted())

@@ -34,7 +34,7 @@ namespace {
 constexpr int64_t kBufferAlignment = 256;
 
 /// What a launch may be, by CUDA's C++ Programming Guide, "Compute Capabilities".
-constexpr int64_t kMaxGrid[3] = {(INT64_C(1) << 31) - 1, 65535, 65535};
+constexpr int64_t kMaxGrid[3] = {(INT64_C(1) << 31) - 1, kMaxBlocksAlongY, kMaxBlocksAlongY};
 constexpr int64_t kMaxBlock[3] = {kMaxThreads, kMaxThreads, 64};
 
 struct Extents {
@@ -62,7 +62,8 @@ FailureOr<Extents> getExtents(gpu::LaunchOp launch) {
   if (!isStatic)
     return launch.emitOpError("expected a static grid, block and size of shared memory");
   for (unsigned i = 0; i < 3; ++i) {
-    // Rows are along x, sequences along z; along y are the heads of attention.
+    // Rows are along x, sequences along z; along y are the heads of attention. Of products the side
+    // along y always fits.
     if (extents.grid[i] > kMaxGrid[i])
       return launch.emitOpError("expected at most ")
              << kMaxGrid[i] << " blocks along " << "xyz"[i]

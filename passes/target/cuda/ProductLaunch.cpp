@@ -118,17 +118,30 @@ void OperandStrips::copyChunk(ValueRange from, ValueRange to) {
   }
 }
 
+static int64_t countBlocks(int64_t size, int64_t side) { return llvm::divideCeil(size, side); }
+
+/// Blocks are along x by rows and along y by columns. Where there are more columns than may be
+/// along y, as in the gradient of a large table, it is the other way round.
+static bool hasColumnsAlongX(const ProductShape &shape, int64_t side) {
+  return countBlocks(shape.n, side) > kMaxBlocksAlongY;
+}
+
 static gpu::LaunchOp createProductLaunch(ThreadBuilder &builder, const ProductShape &shape,
                                          int64_t side, int64_t threads) {
-  auto blocks = [&](int64_t size) { return static_cast<int64_t>(llvm::divideCeil(size, side)); };
-  return createLaunch(builder, {blocks(shape.m), blocks(shape.n), 1}, threads, 1);
+  int64_t alongX = countBlocks(shape.m, side), alongY = countBlocks(shape.n, side);
+  if (hasColumnsAlongX(shape, side))
+    std::swap(alongX, alongY);
+  return createLaunch(builder, {alongX, alongY, 1}, threads, 1);
 }
 
 ProductLaunch::ProductLaunch(OpBuilder &outside, const ProductShape &shape, int64_t side,
                              int64_t threads)
     : ThreadBuilder(outside, shape.loc), shape(shape), side(side), threads(threads),
       launch(createProductLaunch(*this, shape, side, threads)), thread(launch.getThreadIds().x),
-      row(mul(launch.getBlockIds().x, side)), column(mul(launch.getBlockIds().y, side)),
+      row(mul(hasColumnsAlongX(shape, side) ? launch.getBlockIds().y : launch.getBlockIds().x,
+              side)),
+      column(mul(hasColumnsAlongX(shape, side) ? launch.getBlockIds().x : launch.getBlockIds().y,
+                 side)),
       a(*this, launch, shape.a, shape.transposeA, side),
       b(*this, launch, shape.b, !shape.transposeB, side) {}
 

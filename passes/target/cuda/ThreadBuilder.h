@@ -25,6 +25,8 @@ namespace boa {
 
 constexpr int64_t kWarpLanes = 32;
 constexpr int64_t kMaxThreads = 1024; // of a block
+/// Of a launch. Along x there may be 2^31 - 1, along z as along y.
+constexpr int64_t kMaxBlocksAlongY = 65535;
 /// The shared memory that a block may use without an attribute of the function.
 constexpr int64_t kMaxWorkgroupBytes = 48 * 1024;
 
