@@ -122,6 +122,11 @@ absl::Status measureDisks(const std::vector<Place> &places, bool quick, MachineF
                        FormatRow("  writes", ssd->write, U::speed),
                        FormatRow("  both together", ssd->both, U::speed),
                        FormatRow("  latency", ssd->latency, U::time)));
+    if (ssd->transfers.value > 0) {
+      print(FormatRow("  by processors alone", ssd->transfers, U::speed));
+      if (figures.transfers.value == 0 || ssd->transfers.value < figures.transfers.value)
+        figures.transfers = ssd->transfers;
+    }
     if (absl::StatusOr<DeviceSpace> space = SystemFiles().Space(place.directory); space.ok()) {
       auto [other, isNew] = disks.try_emplace(space->device, place.path);
       if (!isNew)

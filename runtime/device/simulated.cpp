@@ -66,6 +66,9 @@ struct User {
 };
 using Shared = std::vector<User>;
 
+/// Of the processors, for transfers: the operating system lets nothing else starve.
+constexpr double kMostForTransfers = 0.5;
+
 /// As large as those of a run.
 const int64_t kSegmentBytes = IoOptions().segment_bytes;
 
@@ -95,6 +98,7 @@ private:
   void MakeWay(Link &);
   void Pass(int64_t until);
   const std::vector<double> &Speeds();
+  void Grow(std::vector<double> &speed, double of_processors) const;
   void Over(Link &, const Job &, int64_t begin_ns);
 
   const Program &program;
@@ -103,6 +107,7 @@ private:
   std::vector<Link> links;
   std::map<int64_t, std::vector<LinkUse>> uses; // by run, then link
   std::vector<Shared> shared;
+  Shared processors, transfers; // of kernels and updates; of what comes before them
   // Bits by link: which are busy, and of those which with what passes the host's memory by.
   struct Busy {
     uint64_t links = 0, past_host = 0;
@@ -164,7 +169,7 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
   add("optimizer", double(on_device ? machine.device_bandwidth : machine.optimizer));
   add("to device", double(machine.to_device));
   add("to host", double(machine.to_host));
-  Shared memory, processors, into_device, out_of_device;
+  Shared memory, into_device, out_of_device;
   auto uses_memory = [&](size_t link, double times) {
     if (machine.host_bandwidth > 0)
       memory.push_back({link, times * links[link].rate / double(machine.host_bandwidth), 0});
@@ -190,9 +195,11 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
       links[link].path = int32_t(path);
       links[link].latency_ns = ssd.latency;
       uses_memory(link, 2);
-      // Summed by threads that compete with kernels.
-      if (machine.device != DeviceKind::cuda && machine.checksum > 0)
-        processors.push_back({link, links[link].rate / double(machine.checksum), 0});
+      const int64_t most = machine.transfers > 0 ? machine.transfers : machine.checksum;
+      if (machine.device != DeviceKind::cuda && most > 0) {
+        const double part = links[link].rate / double(most) / kMostForTransfers;
+        transfers.push_back({link, part, part});
+      }
     }
     if (IsSeparate(machine) && machine.direct) {
       into_device.push_back({read, 0, double(ssd.read) / double(machine.to_device)});
@@ -204,8 +211,8 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
       shared.push_back({{read, of_read, of_read}, {write, of_write, of_write}});
     }
   }
-  for (Shared *one : {&memory, &processors, &into_device, &out_of_device})
-    shared.push_back(std::move(*one));
+  for (const Shared &one : {memory, transfers, into_device, out_of_device})
+    shared.push_back(one);
 }
 
 //===----------------------------------------------------------------------===//
@@ -294,17 +301,23 @@ void Simulated::Submit(Work &work) {
   by_rate(kOptimizer, work.kind == Kind::copy ? 2 * work.bytes : work.bytes);
 }
 
-/// How fast each busy link is, of its full speed.
-const std::vector<double> &Simulated::Speeds() {
-  auto [found, fresh] = speeds.try_emplace(busy);
-  std::vector<double> &speed = found->second;
-  if (!fresh)
-    return speed;
-  speed.assign(links.size(), 0);
+/// Lets the speeds of busy links grow together, each until it is at its full speed or something
+/// that it shares is used up. Kernels and updates have this part of the processors.
+void Simulated::Grow(std::vector<double> &speed, double of_processors) const {
   std::vector<bool> open(links.size());
   for (size_t i = 0; i < links.size(); ++i)
     open[i] = busy.Has(i);
-  // All that are not held by a resource grow together until one is used up.
+  auto each_resource = [&](auto &&see) {
+    for (const Shared &resource : shared)
+      see(resource, 1.0);
+    see(processors, of_processors);
+  };
+  auto used = [&](const Shared &resource) {
+    double sum = 0;
+    for (const User &user : resource)
+      sum += busy.Part(user) * speed[user.link];
+    return sum;
+  };
   while (true) {
     double step = 1e300;
     bool any = false;
@@ -314,32 +327,45 @@ const std::vector<double> &Simulated::Speeds() {
         step = std::min(step, 1 - speed[i]);
       }
     if (!any)
-      return speed;
-    for (const Shared &resource : shared) {
-      double used = 0, growing = 0;
-      for (const User &user : resource) {
-        used += busy.Part(user) * speed[user.link];
+      return;
+    each_resource([&](const Shared &resource, double all) {
+      double growing = 0;
+      for (const User &user : resource)
         growing += open[user.link] ? busy.Part(user) : 0;
-      }
       if (growing > 0)
-        step = std::min(step, std::max(0.0, (1 - used) / growing));
-    }
+        step = std::min(step, std::max(0.0, (all - used(resource)) / growing));
+    });
     for (size_t i = 0; i < links.size(); ++i)
       if (open[i])
         speed[i] += step;
     for (size_t i = 0; i < links.size(); ++i)
       if (speed[i] >= 1 - 1e-12)
         open[i] = false;
-    for (const Shared &resource : shared) {
-      double used = 0;
-      for (const User &user : resource)
-        used += busy.Part(user) * speed[user.link];
-      if (used >= 1 - 1e-12)
+    each_resource([&](const Shared &resource, double all) {
+      if (used(resource) >= all - 1e-12)
         for (const User &user : resource)
           if (busy.Part(user) > 0)
             open[user.link] = false;
-    }
+    });
   }
+}
+
+/// How fast each busy link is, of its full speed.
+const std::vector<double> &Simulated::Speeds() {
+  auto [found, fresh] = speeds.try_emplace(busy);
+  std::vector<double> &speed = found->second;
+  if (!fresh)
+    return speed;
+  double left = 1;
+  if (!transfers.empty()) {
+    speed.assign(links.size(), 0);
+    Grow(speed, double(links.size())); // as if kernels and updates needed no processors
+    for (const User &user : transfers)
+      left -= kMostForTransfers * busy.Part(user) * speed[user.link];
+  }
+  speed.assign(links.size(), 0);
+  Grow(speed, left);
+  return speed;
 }
 
 //===----------------------------------------------------------------------===//

@@ -23,8 +23,9 @@
 // each path (`both`). Updates, copies and SSD transfers share host memory; these transfers count
 // twice, for they are summed. Copies, and SSD transfers that bypass the host, share the links to
 // and from device memory. Copies both ways share what the link has (`both`). Kernels and updates
-// share the processors of a CPU device, or of a device that runs updates. On a CPU device the
-// checksums of SSD transfers share them, too.
+// share the processors of a CPU device, or of a device that runs updates. On a CPU device SSD
+// transfers come first: the operating system moves them, and threads sum them (`transfers`; or
+// `checksum`, where only that is known). They never take more than half.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DEVICE_SIMULATED_H

@@ -7,7 +7,9 @@
 #include "runtime/probe/disk.h"
 
 #include "runtime/io/file_system.h"
+#include "runtime/kernels/gemm.h"
 #include "runtime/probe/host.h"
+#include "runtime/state/checksum.h"
 #include "runtime/support/mutex.h"
 #include "runtime/support/units.h"
 
@@ -15,10 +17,13 @@
 #include "absl/strings/str_format.h"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <functional>
 #include <numeric>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <thread>
 #include <utility>
 
 namespace boa {
@@ -59,8 +64,10 @@ public:
   static absl::StatusOr<Scratch> Open(const std::string &directory, const DiskBudget &);
 
   enum class Kind { read, write, both };
-  /// Transfers for so many seconds, and those that are under way then.
-  absl::StatusOr<PhaseParts> Run(Kind, double seconds, int depth = IoOptions().depth);
+  /// Transfers for so many seconds, and those that are under way then. `sum`: and the checksum
+  /// of each, as a training has it.
+  absl::StatusOr<PhaseParts> Run(Kind, double seconds, int depth = IoOptions().depth,
+                                 bool sum = false);
   /// Nanoseconds of single small reads, one after another.
   absl::StatusOr<std::vector<double>> Latencies();
   absl::Status Sync() { return file->Sync(); }
@@ -91,6 +98,7 @@ private:
   std::unique_ptr<OpenFile> file;
   ProbeMemory memory;
   int64_t bytes = 0, written = 0, write_at = 0, read_at = 0;
+  uint64_t sums = 0; // so that no checksum is left out
 };
 
 absl::StatusOr<Scratch> Scratch::Open(const std::string &directory, const DiskBudget &budget) {
@@ -124,7 +132,7 @@ absl::StatusOr<Scratch> Scratch::Open(const std::string &directory, const DiskBu
   return made;
 }
 
-absl::StatusOr<PhaseParts> Scratch::Run(Kind kind, double seconds, int depth) {
+absl::StatusOr<PhaseParts> Scratch::Run(Kind kind, double seconds, int depth, bool sum) {
   Completions completions; // outlives the backend
   absl::StatusOr<std::unique_ptr<IoBackend>> io = Backend(depth);
   if (!io.ok())
@@ -151,6 +159,9 @@ absl::StatusOr<PhaseParts> Scratch::Run(Kind kind, double seconds, int depth) {
     auto [slot, status] = completions.Take();
     --under_way;
     result.Update(status);
+    parts.moved += double(kRequest);
+    if (sum)
+      sums ^= Checksum(memory.data() + slot * kRequest, kRequest);
     const double now = ProbeNow();
     if (now >= end || !result.ok())
       continue;
@@ -201,6 +212,76 @@ std::string DeviceOf(const std::string &directory, bool &is_virtual) {
   for (const char *kind : {"/virtio", "/vbd-", "/vmbus", "/VMBUS", "/block/loop", "/block/zram"})
     is_virtual |= where.find(kind) != std::string::npos;
   return device.filename().string();
+}
+
+//===----------------------------------------------------------------------===//
+// What it costs processors
+//===----------------------------------------------------------------------===//
+
+/// A product whose operands stay in the caches, on all threads.
+class Product {
+public:
+  static absl::StatusOr<Product> Create() {
+    absl::StatusOr<ProbeMemory> memory = ProbeMemory::Allocate(3 * kSize * kSize * 4);
+    if (!memory.ok())
+      return memory.status();
+    Product made;
+    made.memory = *std::move(memory);
+    return made;
+  }
+  /// Products a second, until told to stop.
+  double Rate(const std::function<bool()> &stop) {
+    auto *a = reinterpret_cast<float *>(memory.data()), *b = a + kSize * kSize,
+         *c = b + kSize * kSize;
+    const double begin = ProbeNow();
+    int64_t products = 0;
+    for (; !stop(); ++products)
+      boa_gemm_f32(0, 0, kSize, kSize, kSize, a, kSize, b, kSize, nullptr, 0, c, kSize);
+    return double(products) / (ProbeNow() - begin);
+  }
+
+private:
+  static constexpr int64_t kSize = 512;
+  ProbeMemory memory;
+};
+
+/// Bytes a second that all processors could move and sum if they did nothing else. None if it is
+/// lost in the noise.
+absl::StatusOr<Figure> MeasureTransfers(Scratch &scratch, double seconds) {
+  constexpr int kTurns = 5;
+  const double part = seconds / (2 * kTurns + 1);
+  absl::StatusOr<Product> product = Product::Create();
+  if (!product.ok())
+    return product.status();
+  auto alone = [&] {
+    return product->Rate([end = ProbeNow() + part] { return ProbeNow() >= end; });
+  };
+  std::vector<double> lost, bytes;
+  double before = alone();
+  for (int turn = 0; turn < kTurns; ++turn) {
+    std::atomic<bool> over{false};
+    absl::StatusOr<PhaseParts> parts;
+    const double begin = ProbeNow();
+    std::thread transfers([&] {
+      parts = scratch.Run(Scratch::Kind::both, part, IoOptions().depth, /*sum=*/true);
+      over = true;
+    });
+    const double beside = product->Rate([&] { return over.load(); });
+    transfers.join();
+    const double took = ProbeNow() - begin, after = alone();
+    if (!parts.ok())
+      return parts.status();
+    lost.push_back(1 - 2 * beside / (before + after));
+    bytes.push_back(parts->moved / took);
+    before = after;
+  }
+  const double part_lost = MedianOf(lost, "").value, rate = MedianOf(bytes, "").value;
+  constexpr double kNoise = 0.005;
+  if (part_lost < kNoise)
+    return Figure();
+  return Figure{
+      rate / part_lost, 0,
+      absl::StrFormat("products lose %.1f%% beside %s/s", 100 * part_lost, FormatBytes(rate))};
 }
 
 } // namespace
@@ -277,6 +358,10 @@ absl::StatusOr<SsdFigures> MeasureDisk(const std::string &directory, const DiskB
   figures.write = writes->Late(how(*writes));
   figures.both = both->Late(how(*both));
   figures.latency = MedianOf(*latencies, "4 KiB, one at a time");
+  absl::StatusOr<Figure> transfers = MeasureTransfers(*scratch, 0.25 * budget.seconds);
+  if (!transfers.ok())
+    return transfers.status();
+  figures.transfers = *std::move(transfers);
   // One at a time moves less; from some depth on it is no more.
   constexpr double kReached = 0.95;
   for (int depth = 1; budget.depths && depth < options.depth; depth *= 2) {

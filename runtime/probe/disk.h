@@ -9,6 +9,10 @@
 // file loses its name as soon as it is open, so nothing of it is left, however the process ends.
 // It takes at most a quarter of the free space.
 //
+// What transfers cost processors is measured by what they cost others: all threads compute
+// products, alone and beside transfers. So interrupts and the work of a virtual machine's
+// host count, which no account of a process has.
+//
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_PROBE_DISK_H
 #define BOA_RUNTIME_PROBE_DISK_H
@@ -38,6 +42,7 @@ absl::StatusOr<SsdFigures> MeasureDisk(const std::string &directory, const DiskB
 struct PhaseParts {
   std::vector<double> bytes;
   double part_seconds = 0;
+  double moved = 0; // in all, with what was under way at the end
 
   /// Bytes a second of the second half: by then caches are full, where they are smaller than that.
   Figure Late(std::string how) const;

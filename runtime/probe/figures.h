@@ -28,6 +28,8 @@ Figure MedianOf(std::vector<double> samples, std::string how);
 struct SsdFigures {
   std::string path;
   Figure read, write, both, latency;
+  Figure
+      transfers; // that all processors together could move, if they did nothing else; 0: no limit
 };
 
 struct MachineFigures {
@@ -36,7 +38,7 @@ struct MachineFigures {
   bool names_kernels = false;  // it is not the one that Boa would choose
   Figure memory;               // that a process may take now
   Figure bandwidth, optimizer; // of the host's memory, and what updates make of it
-  Figure checksum;             // of all threads together
+  Figure checksum, transfers;  // of all threads together
   // Of kernels: products and attention in operations, the rest in bytes.
   Figure product, product_bf16, attention, attention_bf16, elementwise, elementwise_bf16;
   std::vector<SsdFigures> ssds;

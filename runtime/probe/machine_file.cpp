@@ -113,6 +113,7 @@ std::string FormatMachineFile(const MachineFigures &figures, const std::string &
   host.Add("bandwidth", "of memory", figures.bandwidth, U::speed);
   host.Add("optimizer", "updates", figures.optimizer, U::speed);
   host.Add("checksum", "checksums", figures.checksum, U::speed);
+  host.Add("transfers", "by processors that do nothing but transfers", figures.transfers, U::speed);
   absl::StrAppend(&text, "\nmachine ", NameOf(name), " {\n", device.Finish(), host.Finish());
   for (const SsdFigures &ssd : figures.ssds) {
     Block block(absl::StrCat("ssd \"", ssd.path, "\""));

@@ -17,9 +17,10 @@ MachineFigures makeFigures() {
   figures.kernels = "avx2";
   figures.names_kernels = true;
   double value = 123.4e9;
-  for (Figure *figure : {&figures.bandwidth, &figures.optimizer, &figures.checksum,
-                         &figures.product, &figures.product_bf16, &figures.attention,
-                         &figures.attention_bf16, &figures.elementwise, &figures.elementwise_bf16})
+  for (Figure *figure :
+       {&figures.bandwidth, &figures.optimizer, &figures.checksum, &figures.transfers,
+        &figures.product, &figures.product_bf16, &figures.attention, &figures.attention_bf16,
+        &figures.elementwise, &figures.elementwise_bf16})
     *figure = {value += 1e9, 0.0123, "as measured"};
   figures.memory = {24.0 * (1 << 30), 0, ""};
   figures.ssds = {{"/mnt/a b", {2e9, 0, "reads"}, {1e9, 0, ""}, {2.5e9, 0, ""}, {80e3, 0, ""}},
@@ -39,12 +40,13 @@ TEST(MachineFileTest, IsReadBack) {
   EXPECT_EQ(machine.host_bandwidth, 124400000000);
   EXPECT_EQ(machine.optimizer, 125400000000);
   EXPECT_EQ(machine.checksum, 126400000000);
-  EXPECT_EQ(machine.compute, 127400000000);
-  EXPECT_EQ(machine.compute_bf16, 128400000000);
-  EXPECT_EQ(machine.compute_attention, 129400000000);
-  EXPECT_EQ(machine.compute_attention_bf16, 130400000000);
-  EXPECT_EQ(machine.device_bandwidth, 131400000000);
-  EXPECT_EQ(machine.device_bandwidth_bf16, 132400000000);
+  EXPECT_EQ(machine.transfers, 127400000000);
+  EXPECT_EQ(machine.compute, 128400000000);
+  EXPECT_EQ(machine.compute_bf16, 129400000000);
+  EXPECT_EQ(machine.compute_attention, 130400000000);
+  EXPECT_EQ(machine.compute_attention_bf16, 131400000000);
+  EXPECT_EQ(machine.device_bandwidth, 132400000000);
+  EXPECT_EQ(machine.device_bandwidth_bf16, 133400000000);
   ASSERT_EQ(machine.ssd.size(), 2u);
   EXPECT_EQ(machine.ssd[0].path, "/mnt/a b");
   EXPECT_EQ(machine.ssd[0].read, 2000000000);

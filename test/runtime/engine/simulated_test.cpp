@@ -231,8 +231,8 @@ TEST(Simulated, CopiesBothWaysShareTheLink) {
   EXPECT_NEAR(double(run()), 200.0 * double(ChunkNs(1e9)), 1e4);
 }
 
-// A CPU's kernels go slower while its threads sum what SSDs move.
-TEST(Simulated, ChecksumsTakeProcessors) {
+// A CPU's kernels go slower while SSDs move bytes, which its threads also sum.
+TEST(Simulated, TransfersTakeProcessorsFirst) {
   Program program = MakeProgram({{"a", 1000000000, 1000000000}});
   program.machine.device = DeviceKind::cpu;
   // Each kernel takes as long as the read of its chunk.
@@ -240,10 +240,17 @@ TEST(Simulated, ChecksumsTakeProcessors) {
   program.kernels[0].bytes = 0;
   const double apart = double(Simulated(program).Run(Stream(100, false)));
   EXPECT_NEAR(apart, 101.0 * double(ChunkNs(1e9)), 1e4);
-  program.machine.checksum = 4000000000;
-  // Full speed of the read takes a quarter of the processors; a fair share leaves the kernels the
-  // rest.
+  program.machine.checksum = 8000000000;
+  program.machine.transfers = 4000000000;
+  // Reads take a quarter of the processors while they last.
   EXPECT_NEAR(double(Simulated(program).Run(Stream(100, false))) / apart, 1.25, 0.02);
+  // Kernels that take half as long leave reads at full speed, which take the rest of the time.
+  program.kernels[0].product_flops /= 2;
+  EXPECT_NEAR(double(Simulated(program).Run(Stream(100, false))) / apart, 1.0, 0.01);
+  // More than half of the processors is not theirs: reads go at half speed.
+  program.machine.transfers = 0;
+  program.machine.checksum = 1000000000;
+  EXPECT_NEAR(double(Simulated(program).Run(Stream(100, false))) / apart, 2.0, 0.02);
 }
 
 // SSDs that reach the device's memory take what leads there, which copies take, too, and nothing
