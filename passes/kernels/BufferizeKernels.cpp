@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/Transforms.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
+#include "mlir/Interfaces/SubsetOpInterface.h"
 
 namespace boa {
 #define GEN_PASS_DEF_BUFFERIZEKERNELS
@@ -125,11 +126,8 @@ Value getPrevious(OpResult result) {
 
 /// Whether two parts of a tensor have no element in common.
 bool areDisjoint(tensor::InsertSliceOp a, tensor::InsertSliceOp b) {
-  auto endsBefore = [](tensor::InsertSliceOp op, tensor::InsertSliceOp other, int64_t i) {
-    return op.getStaticOffsets()[i] + op.getStaticSizes()[i] <= other.getStaticOffsets()[i];
-  };
-  return llvm::any_of(llvm::seq<int64_t>(a.getType().getRank()),
-                      [&](int64_t i) { return endsBefore(a, b, i) || endsBefore(b, a, i); });
+  auto isSame = [](Value, Value) { return true; }; // both are of one tensor
+  return cast<SubsetOpInterface>(*a).operatesOnDisjointSubset(cast<SubsetOpInterface>(*b), isSame);
 }
 
 bool hasStaticPlace(tensor::InsertSliceOp op) {

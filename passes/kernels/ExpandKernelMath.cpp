@@ -51,7 +51,11 @@ struct ExpToPolynomial : OpRewritePattern<math::ExpOp> {
     x = clamp(arith::CmpFPredicate::OGT, x, 88.3762626647949);
     x = clamp(arith::CmpFPredicate::OLT, x, -87.3365447505531);
     Value scaled = arith::MulFOp::create(rewriter, loc, x, constant(1.44269504088896341));
-    Value n = math::RoundEvenOp::create(rewriter, loc, scaled);
+    // Added to 1.5 * 2^23 it is rounded to even, and n stands in the low bits. A conversion to an
+    // integer takes more instructions, and that of NaN is poison.
+    const float shift = 12582912;
+    Value shifted = arith::AddFOp::create(rewriter, loc, scaled, constant(shift));
+    Value n = arith::SubFOp::create(rewriter, loc, shifted, constant(shift));
     Value r = multiplyAdd(n, constant(-0.693359375), x);
     r = multiplyAdd(n, constant(2.12194440e-4), r);
     Value p = constant(1.9875691500e-4);
@@ -61,9 +65,9 @@ struct ExpToPolynomial : OpRewritePattern<math::ExpOp> {
     Value square = arith::MulFOp::create(rewriter, loc, r, r);
     p = multiplyAdd(p, square, r);
     p = arith::AddFOp::create(rewriter, loc, p, constant(1));
-    Value exponent = arith::FPToSIOp::create(rewriter, loc, rewriter.getI32Type(), n);
-    exponent = arith::AddIOp::create(rewriter, loc, exponent, integer(127));
+    Value exponent = arith::BitcastOp::create(rewriter, loc, rewriter.getI32Type(), shifted);
     exponent = arith::ShLIOp::create(rewriter, loc, exponent, integer(23));
+    exponent = arith::AddIOp::create(rewriter, loc, exponent, integer(127 << 23));
     Value power = arith::BitcastOp::create(rewriter, loc, rewriter.getF32Type(), exponent);
     rewriter.replaceOpWithNewOp<arith::MulFOp>(op, p, power);
     return success();

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 using namespace boa::testing;
 
@@ -57,6 +58,31 @@ TEST(Gelu, HasEndsThatAreExact) {
     EXPECT_EQ(y[i], x[i] < 0 ? 0 : static_cast<float>(x[i])) << x[i];
     EXPECT_EQ(dx[i], x[i] < 0 ? 0 : 1) << x[i];
   }
+}
+
+// NaN stays, and the numbers beside it are what they are without it.
+TEST(Exp, KeepsNan) {
+  const std::string type = "tensor<19xf32>";
+  const std::string text = "func.func @f(%x: " + type + ") -> " + type +
+                           " {\n  %y = boa.silu %x : " + type + "\n  return %y : " + type + "\n}\n";
+  const double infinity = std::numeric_limits<double>::infinity();
+  Values x(19);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<float>(0.37 * double(i) - 3);
+  const Values without = Compiled::get(text)->run({x}).front();
+  x[2] = x[17] = std::numeric_limits<double>::quiet_NaN();
+  x[5] = infinity;
+  x[7] = -1e30;
+  const Values y = Compiled::get(text)->run({x}).front();
+  for (size_t i = 0; i < x.size(); ++i)
+    if (i == 2 || i == 17)
+      EXPECT_TRUE(std::isnan(y[i])) << i;
+    else if (i == 5)
+      EXPECT_EQ(y[i], infinity);
+    else if (i == 7)
+      EXPECT_LE(std::abs(y[i]), 1e-7);
+    else
+      EXPECT_EQ(y[i], without[i]) << i;
 }
 
 } // namespace
