@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/kernels/KernelDialect.h"
+#include "dialect/Boa.h"
 #include "passes/kernels/KernelGroup.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -64,7 +65,71 @@ LogicalResult AnglesOp::verify() {
 // Library calls
 //===----------------------------------------------------------------------===//
 
+namespace {
+
+using Shape = ArrayRef<int64_t>;
+
+Shape shapeOf(Value value) { return cast<ShapedType>(value.getType()).getShape(); }
+
+/// Lowerings know all sizes, and count them in 64 bits.
+LogicalResult verifySizes(Operation *op) {
+  for (Value operand : op->getOperands()) {
+    auto type = cast<ShapedType>(operand.getType());
+    if (!isa<MemRefType, RankedTensorType>(type) || !type.hasStaticShape() ||
+        !type.getElementType().isIntOrFloat() ||
+        !llvm::all_of(type.getShape(), [](int64_t extent) { return extent >= 1; }) ||
+        !boa::CheckedProduct(type.getShape()).AtMost(boa::kMostElements))
+      return op->emitOpError("expected operands of static shape, of 1 to 2^40 elements, but found ")
+             << type;
+  }
+  return success();
+}
+
+LogicalResult refuseShapes(Operation *op) {
+  InFlightDiagnostic diag = op->emitOpError("expected shapes that fit one another but found ");
+  llvm::interleaveComma(op->getOperandTypes(), diag);
+  return diag;
+}
+
+/// Rows, all leading dimensions together, and columns.
+std::pair<int64_t, int64_t> rowsOf(Value matrix, bool transposed) {
+  Shape shape = shapeOf(matrix);
+  std::pair size(llvm::product_of(shape.drop_back()), shape.back());
+  return transposed ? std::pair(size.second, size.first) : size;
+}
+
+/// Of attention: queries [batch, rows, heads * d], keys and values [batch, keys, kv_heads * d].
+template <typename Op> LogicalResult verifyHeads(Op op, Value q, Value k, Value v) {
+  const int64_t heads = op.getHeads(), kvHeads = op.getKvHeads();
+  if (heads <= 0 || kvHeads <= 0 || heads % kvHeads != 0 || op.getWindow().value_or(1) <= 0)
+    return op->emitOpError("expected kv_heads to divide heads, and a window of 1 or more");
+  for (Value value : {q, k, v})
+    if (shapeOf(value).size() != 3)
+      return refuseShapes(op);
+  const int64_t width = shapeOf(q)[2];
+  if (width % heads != 0 || shapeOf(k)[2] != width / heads * kvHeads || shapeOf(v) != shapeOf(k))
+    return refuseShapes(op);
+  return success();
+}
+
+/// Attention over all positions at once, and its gradient.
+template <typename Op> LogicalResult verifyAttention(Op op) {
+  if (failed(verifySizes(op)) || failed(verifyHeads(op, op.getQ(), op.getK(), op.getV())))
+    return failure();
+  Shape q = shapeOf(op.getQ()), k = shapeOf(op.getK());
+  Value starts = op.getDocumentStarts();
+  if (k[0] != q[0] || k[1] != q[1] || shapeOf(op.getY()) != q ||
+      shapeOf(op.getLse()) != Shape({q[0], int64_t(op.getHeads()), q[1]}) ||
+      (starts && shapeOf(starts) != q.take_front(2)))
+    return refuseShapes(op);
+  return success();
+}
+
+} // namespace
+
 LogicalResult GemmOp::verify() {
+  if (failed(verifySizes(*this)))
+    return failure();
   Value addend = getAddend();
   if (addend && getAccumulate())
     return emitOpError("expected an addend or accumulate, not both");
@@ -73,6 +138,46 @@ LogicalResult GemmOp::verify() {
   if (addend &&
       (type.getShape() != result.getShape() || type.getElementType() != result.getElementType()))
     return emitOpError("expected an addend of the shape and elements of c");
+  for (Value matrix : {getA(), getB(), getC()})
+    if (shapeOf(matrix).empty())
+      return refuseShapes(*this);
+  const auto [rows, inner] = rowsOf(getA(), getTransposeA());
+  const auto [sameInner, columns] = rowsOf(getB(), getTransposeB());
+  if (inner != sameInner || rowsOf(getC(), false) != std::pair(rows, columns) ||
+      (getBias() && shapeOf(getBias()) != Shape(columns)))
+    return refuseShapes(*this);
+  return success();
+}
+
+LogicalResult AttentionOp::verify() { return verifyAttention(*this); }
+
+LogicalResult AttentionGradOp::verify() {
+  if (failed(verifyAttention(*this)))
+    return failure();
+  if (shapeOf(getDy()) != shapeOf(getQ()) || shapeOf(getDq()) != shapeOf(getQ()) ||
+      shapeOf(getDk()) != shapeOf(getK()) || shapeOf(getDv()) != shapeOf(getV()))
+    return refuseShapes(*this);
+  return success();
+}
+
+LogicalResult CachedAttentionOp::verify() {
+  if (failed(verifySizes(*this)) || failed(verifyHeads(*this, getQ(), getK(), getV())))
+    return failure();
+  Shape q = shapeOf(getQ()), k = shapeOf(getK()), keys = shapeOf(getKeys());
+  if (k[0] != q[0] || k[1] != q[1] || shapeOf(getPositions()) != q.take_front(2) ||
+      shapeOf(getY()) != q || keys.size() != 3 || keys[0] != q[0] || keys[1] < q[1] ||
+      keys[2] != k[2] || shapeOf(getValues()) != keys)
+    return refuseShapes(*this);
+  return success();
+}
+
+LogicalResult ScatterRowsOp::verify() {
+  if (failed(verifySizes(*this)))
+    return failure();
+  Shape rows = shapeOf(getRows()), table = shapeOf(getTable());
+  if (rows.empty() || shapeOf(getIndices()) != rows.drop_back() || table.size() != 2 ||
+      table[1] != rows.back())
+    return refuseShapes(*this);
   return success();
 }
 
@@ -221,6 +326,13 @@ int64_t GroupOp::getWork() {
   return work;
 }
 
+LogicalResult GroupOp::verify() {
+  if (llvm::all_of(getSpace(), [](int64_t extent) { return extent >= 1; }) &&
+      boa::CheckedProduct(getSpace()).AtMost(boa::kMostElements))
+    return success();
+  return emitOpError("expected a space of 1 to 2^40 parts");
+}
+
 LogicalResult GroupOp::verifyRegions() {
   SmallVector<GroupMember> members;
   for (Operation &op : getBodyRegion().front()) {
@@ -249,6 +361,15 @@ void ParallelOp::build(OpBuilder &builder, OperationState &state, int64_t count,
   Block &body = state.addRegion()->emplaceBlock();
   Type index = builder.getIndexType();
   body.addArguments({index, index}, {state.location, state.location});
+}
+
+LogicalResult ParallelOp::verify() {
+  const Type index = IndexType::get(getContext());
+  if (getBodyRegion().front().getArgumentTypes() != ArrayRef<Type>({index, index}))
+    return emitOpError("expected two arguments of its block, the indices begin and end");
+  if (int64_t(getCount()) < 0 || int64_t(getGrain()) < 1)
+    return emitOpError("expected a count of at least 0, and a grain of at least 1");
+  return success();
 }
 
 // kernel.parallel (%begin, %end) of COUNT grain GRAIN attr-dict { ... }

@@ -63,6 +63,7 @@ class Kernel_LibraryOp<string mnemonic, list<Trait> traits = []>
     /// Whether the previous contents of the outs matter.
     bool readsInits();
   }];
+  let hasVerifier = 1;
 }
 
 def Kernel_GemmOp : Kernel_LibraryOp<"gemm", [AttrSizedOperandSegments]> {
@@ -88,7 +89,6 @@ def Kernel_GemmOp : Kernel_LibraryOp<"gemm", [AttrSizedOperandSegments]> {
     $a `,` $b (`bias` $bias^)? `into` $c (`scratch` $scratch^)? (`plus` $addend^)? attr-dict
     `:` functional-type(operands, results)
   }];
-  let hasVerifier = 1;
 }
 
 def Kernel_AttentionOp : Kernel_LibraryOp<"attention"> {
@@ -215,7 +215,8 @@ def Kernel_AnglesOp : Kernel_Op<"angles", [Pure]> {
 
 def Kernel_ArgumentOp : Kernel_Op<"argument", [Pure]> {
   let summary = "the address of buffers[index]; behind the buffers, of a table";
-  let arguments = (ins LLVM_DefaultPointer:$buffers, I64Attr:$index);
+  let arguments = (ins LLVM_DefaultPointer:$buffers,
+                       ConfinedAttr<I64Attr, [IntNonNegative]>:$index);
   let results = (outs LLVM_DefaultPointer:$pointer);
   let assemblyFormat = "$buffers `[` $index `]` attr-dict";
   let builders = [OpBuilder<(ins "::mlir::Value":$buffers, "int64_t":$index), [{
@@ -232,7 +233,7 @@ def Kernel_ViewOp : Kernel_Op<"view", [Pure]> {
     %h = kernel.view %workspace + 4096 : memref<8x256x384xf32>
     ```
   }];
-  let arguments = (ins LLVM_DefaultPointer:$base, I64Attr:$offset);
+  let arguments = (ins LLVM_DefaultPointer:$base, ConfinedAttr<I64Attr, [IntNonNegative]>:$offset);
   let results = (outs AnyStaticShapeMemRef:$memory);
   let assemblyFormat = "$base `+` $offset attr-dict `:` type($memory)";
 }
@@ -271,6 +272,7 @@ def Kernel_GroupOp : Kernel_Op<"group", [SingleBlock, NoTerminator,
   let arguments = (ins Kernel_GroupAxis:$axis, DenseI64ArrayAttr:$space);
   let regions = (region SizedRegion<1>:$bodyRegion);
   let assemblyFormat = "$axis $space attr-dict-with-keyword $bodyRegion";
+  let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     /// How many parts there are.
@@ -293,6 +295,7 @@ def Kernel_ParallelOp : Kernel_Op<"parallel", [SingleBlock, NoTerminator,
   let arguments = (ins I64Attr:$count, I64Attr:$grain);
   let regions = (region SizedRegion<1>:$bodyRegion);
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "int64_t":$count, "int64_t":$grain)>];
   let extraClassDeclaration = [{

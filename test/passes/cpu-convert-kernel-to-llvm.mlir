@@ -128,10 +128,10 @@ func.func @types(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 
 func.func @gaps(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   %c = kernel.view %w + 0 : memref<100xf32>
-  %x = memref.reinterpret_cast %c to offset: [0], sizes: [2, 3, 5], strides: [40, 10, 1] : memref<100xf32> to memref<2x3x5xf32, strided<[40, 10, 1]>>
-  // expected-error @below {{'kernel.gemm' op expected operands with evenly spaced rows, not 'memref<2x3x5xf32, strided<[40, 10, 1]>>'}}
+  %x = memref.reinterpret_cast %c to offset: [0], sizes: [2, 3, 6], strides: [40, 10, 1] : memref<100xf32> to memref<2x3x6xf32, strided<[40, 10, 1]>>
+  // expected-error @below {{'kernel.gemm' op expected operands with evenly spaced rows, not 'memref<2x3x6xf32, strided<[40, 10, 1]>>'}}
   // expected-error @below {{failed to legalize operation 'kernel.gemm'}}
-  kernel.gemm %x, %x into %x {transpose_b} : (memref<2x3x5xf32, strided<[40, 10, 1]>>, memref<2x3x5xf32, strided<[40, 10, 1]>>, memref<2x3x5xf32, strided<[40, 10, 1]>>) -> ()
+  kernel.gemm %x, %x into %x {transpose_b} : (memref<2x3x6xf32, strided<[40, 10, 1]>>, memref<2x3x6xf32, strided<[40, 10, 1]>>, memref<2x3x6xf32, strided<[40, 10, 1]>>) -> ()
   return
 }
 

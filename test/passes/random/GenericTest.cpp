@@ -85,11 +85,10 @@ const std::vector<Source> &sources() {
              "train.clip=1", "plan.place=host", "plan.schedule=horizontal"})},
       {"llama", boa::Purpose::train,
        with({"model.heads=2", "model.kv_heads=1", "model.hidden=8", "model.vocab=16",
-             "train.batch=4", "plan.micro_batch=2", "plan.vocabulary_blocks=2",
-             "train.document_mask=true"})},
+             "train.batch=4", "plan.micro_batch=2", "plan.vocabulary_blocks=2"})},
       {"bert", boa::Purpose::train,
-       with({"model.heads=2", "train.batch=4", "plan.micro_batch=2", "plan.recompute=false",
-             "plan.place.saved=ssd"})},
+       with({"model.heads=2", "train.batch=4", "plan.micro_batch=2",
+             "plan.schedule.recompute=false", "plan.place.saved=ssd"})},
       {"llama", boa::Purpose::generate,
        with({"model.heads=2", "model.kv_heads=1", "model.hidden=8", "model.vocab=16"})},
       {"gpt", boa::Purpose::predict, with({"model.heads=2", "model.vocab=16"})},
@@ -164,6 +163,16 @@ Mutant makeMutant(const std::vector<Program> &programs, uint64_t seed) {
   return mutant;
 }
 
+/// Those that it goes through.
+std::vector<PhasePass> passesFrom(const Mutant &mutant) {
+  std::vector<PhasePass> passes;
+  for (const PhasePass &pass :
+       llvm::drop_begin(passesOf(mutant.program->purpose), mutant.program->next))
+    if (mutant.closes || !pass.closesPhase)
+      passes.push_back(pass);
+  return passes;
+}
+
 enum Fate { unparsed, refused, through, silent, kFates };
 
 Fate run(const Mutant &mutant, MLIRContext &context, std::string &said) {
@@ -181,10 +190,8 @@ Fate run(const Mutant &mutant, MLIRContext &context, std::string &said) {
   llvm::raw_string_ostream stream(custom);
   module->print(stream);
   PassManager pm(&context);
-  for (const PhasePass &pass :
-       llvm::drop_begin(passesOf(mutant.program->purpose), mutant.program->next))
-    if (mutant.closes || !pass.closesPhase)
-      pass.add(pm);
+  for (const PhasePass &pass : passesFrom(mutant))
+    pass.add(pm);
   if (succeeded(pm.run(*module)))
     return through;
   return said.empty() ? silent : refused;
@@ -220,6 +227,17 @@ void startClock() {
   setitimer(ITIMER_PROF, &limit, nullptr);
 }
 
+/// The mutant, with the passes of boa-opt that it was made for.
+std::string keep(const Mutant &mutant, const std::string &folder, int64_t seed) {
+  const std::string path = llvm::formatv("{0}/mutant-{1}.mlir", folder, seed);
+  std::ofstream file(path);
+  file << "// boa-opt";
+  for (const PhasePass &pass : passesFrom(mutant))
+    file << " --" << pass.name;
+  file << "\n" << mutant.text;
+  return path;
+}
+
 /// Mutants from `seed` on, below `end`, as far as one process comes.
 [[noreturn]] void runSome(const std::vector<Program> &programs, MLIRContext &context, int64_t seed,
                           int64_t end, Progress &progress) {
@@ -229,7 +247,10 @@ void startClock() {
     progress.seed = seed;
     startClock();
     std::string said;
-    const Fate fate = run(makeMutant(programs, uint64_t(seed)), context, said);
+    const Mutant mutant = makeMutant(programs, uint64_t(seed));
+    if (const char *folder = std::getenv("BOA_RANDOM_KEEP"))
+      keep(mutant, folder, seed);
+    const Fate fate = run(mutant, context, said);
     ++progress.fates[fate];
     if (std::getenv("BOA_RANDOM_MESSAGES"))
       llvm::errs() << "  " << StringRef(said).take_until([](char c) { return c == '\n'; }) << "\n";
@@ -262,9 +283,8 @@ TEST(Generic, MutantsEndWell) {
   const auto context = makeContext();
   if (const int64_t only = setting("BOA_RANDOM_SEED", -1); only >= 0) {
     const Mutant mutant = makeMutant(programs, uint64_t(only));
-    const std::string path = llvm::formatv("{0}/mutant-{1}.mlir", testing::TempDir(), only);
-    std::ofstream(path) << mutant.text;
-    llvm::errs() << describe(mutant, only) << "\n" << path << "\n";
+    llvm::errs() << describe(mutant, only) << "\n"
+                 << keep(mutant, testing::TempDir(), only) << "\n";
     std::string said;
     startClock();
     EXPECT_NE(run(mutant, *context, said), silent);

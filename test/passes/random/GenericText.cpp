@@ -108,6 +108,8 @@ private:
       return false;
     const int i = random.pick(numbers);
     std::string text = random.pick(edgeNumbers());
+    if (int64_t was = 0; random.chance(0.4) && !at(i).getAsInteger(10, was) && was < 1 << 30)
+      text = std::to_string(random.pick({was - 1, was + 1, was * 2, was / 2}));
     if (at(i).contains('.'))
       text = random.pick({"0.0", "-1.0", "1.0e+300", "1.0e-300", "0.5", "1.0"});
     put({i, i + 1}, text);
@@ -141,6 +143,16 @@ private:
     return at(item.begin + 1) == "=" ? textOf({item.begin + 2, item.end}) : "unit";
   }
 
+  /// Of an attribute of that name, elsewhere.
+  std::string valueOf(StringRef name) {
+    std::vector<std::string> values;
+    for (Range list : dictionaries)
+      for (Range item : items(list))
+        if (at(item.begin) == name && at(item.begin + 1) == "=")
+          values.push_back(textOf({item.begin + 2, item.end}));
+    return random.pick(values);
+  }
+
   bool otherValue() {
     if (dictionaries.empty())
       return false;
@@ -151,7 +163,7 @@ private:
     if (at(item.begin + 1) != "=")
       return false;
     const std::string name = at(item.begin).str();
-    put({item.begin + 2, item.end}, anyValue());
+    put({item.begin + 2, item.end}, random.chance(0.5) ? valueOf(name) : anyValue());
     where = " of " + name + where;
     return true;
   }

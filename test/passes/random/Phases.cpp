@@ -7,50 +7,84 @@
 #include "test/passes/random/Phases.h"
 
 #include "passes/Passes.h"
-#include "passes/target/cpu/CpuPipeline.h"
+#include "passes/kernels/KernelPasses.h"
+#include "passes/kernels/KernelPipeline.h"
+#include "passes/target/cpu/CpuPasses.h"
 
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 
 namespace boa::random {
+
+/// buildCpuPipeline, in two parts.
+static void addKernelPasses(std::vector<PhasePass> &passes) {
+  auto add = [&](const char *name, auto make) {
+    passes.push_back({name, [make](OpPassManager &pm) { pm.addNestedPass<func::FuncOp>(make()); }});
+  };
+  // No function of these programs is large enough to be computed block by block.
+  passes.push_back({"(the kernels' pipeline)",
+                    [](OpPassManager &pm) { buildKernelPipeline(pm, {32 << 20, 128, 0}); }, true});
+  add("kernel-form-groups", createFormKernelGroups);
+  add("cpu-emit-groups", createCpuEmitGroups);
+  passes.back().beginsPhase = true;
+  add("canonicalize", [] { return createCanonicalizerPass(); });
+  add("kernel-assign-workspace", createAssignWorkspace);
+  passes.back().beginsPhase = true;
+  passes.push_back({"cpu-outline-loops", [](OpPassManager &pm) {
+                      pm.addPass(createCpuOutlineLoops());
+                      pm.addPass(createEmitOptimizer());
+                    }});
+  add("kernel-expand-math", [] { return createExpandKernelMath(); });
+  add("expand-strided-metadata", [] { return memref::createExpandStridedMetadataPass(); });
+  add("lower-affine", [] { return createLowerAffinePass(); });
+  add("cpu-keep-outer-loops", createCpuKeepOuterLoops);
+  add("convert-scf-to-cf", [] { return createSCFToControlFlowPass(); });
+  passes.push_back({"cpu-convert-kernel-to-llvm", [](OpPassManager &pm) {
+                      pm.addPass(createCpuConvertKernelToLLVM());
+                      pm.addPass(createReconcileUnrealizedCastsPass());
+                    }});
+}
 
 static std::vector<PhasePass> makePasses(Purpose purpose) {
   std::vector<PhasePass> passes;
   auto add = [&](const char *name, auto make, bool begins = false, bool closes = false) {
     passes.push_back({name, [make](OpPassManager &pm) { pm.addPass(make()); }, begins, closes});
   };
-  add("verify-model", createVerifyModel, true, true);
+  add("boa-verify-model", createVerifyModel, true, true);
   if (purpose == Purpose::generate) {
-    add("cache-attention", [] { return createCacheAttention(); });
-    add("build-generation", createBuildGeneration, true);
+    add("boa-cache-attention", [] { return createCacheAttention(); });
+    add("boa-build-generation", createBuildGeneration, true);
   } else {
     if (purpose == Purpose::train) {
-      add("block-vocabulary", createBlockVocabulary);
-      add("mask-documents", createMaskDocuments);
-      add("differentiate", [] { return createDifferentiate(); });
+      add("boa-block-vocabulary", createBlockVocabulary);
+      add("boa-mask-documents", createMaskDocuments);
+      add("boa-differentiate", [] { return createDifferentiate(); });
     }
     BuildStepOptions options;
     options.predict = purpose == Purpose::predict;
-    add("build-step", [options] { return createBuildStep(options); }, purpose == Purpose::train);
+    add(
+        options.predict ? "boa-build-step=predict=true" : "boa-build-step",
+        [options] { return createBuildStep(options); }, purpose == Purpose::train);
   }
-  add("vertical-schedule", [] { return createVerticalSchedule(); }, true);
-  add("split-optimizer", [] { return createSplitOptimizer(); });
-  add("contract-storage", createContractStorage);
-  add("verify-step", createVerifyStep, true, true);
-  add("insert-offload", createInsertOffload);
-  add("hoist-prefetch", createHoistPrefetch, true);
-  add("elide-transfers", createElideTransfers);
-  add("retain-buffers", createRetainBuffers);
-  add("elide-offloads", createElideOffloads);
-  add("verify-storage", createVerifyStorage, true, true);
-  add("outline-kernels", createOutlineKernels);
-  passes.push_back({"the kernels' passes",
-                    [](OpPassManager &pm) { buildCpuPipeline(pm, /*blockRows=*/0, true); }, true});
+  add("boa-vertical-schedule", [] { return createVerticalSchedule(); }, true);
+  add("boa-split-optimizer", [] { return createSplitOptimizer(); });
+  add("boa-contract-storage", createContractStorage);
+  add("boa-verify-step", createVerifyStep, true, true);
+  add("boa-insert-offload", createInsertOffload);
+  add("boa-hoist-prefetch", createHoistPrefetch, true);
+  add("boa-elide-transfers", createElideTransfers);
+  add("boa-retain-buffers", createRetainBuffers);
+  add("boa-elide-offloads", createElideOffloads);
+  add("boa-verify-storage", createVerifyStorage, true, true);
+  add("boa-outline-kernels", createOutlineKernels);
+  addKernelPasses(passes);
   if (purpose != Purpose::train)
-    add("place-weights", createPlaceWeights);
-  add("assign-buffers", createAssignBuffers, true);
-  add("verify-storage", createVerifyStorage, false, true);
+    add("boa-place-weights", createPlaceWeights);
+  add("boa-assign-buffers", createAssignBuffers, true);
+  add("boa-verify-storage", createVerifyStorage, false, true);
   add("convert-boa-to-runtime", createConvertBoaToRuntime, true);
   add("convert-scf-to-cf", [] { return createSCFToControlFlowPass(); });
   add("convert-to-llvm", [] { return createConvertToLLVMPass(); });
