@@ -62,7 +62,7 @@ public:
 
   /// Called from any thread; does not block. Done of a transfer may come before it returns.
   virtual void Submit(Work &) = 0;
-  /// Called after an error. Kernels, updates and fills that have not begun are Done at once.
+  /// Called after an error. What has not begun is Done at once.
   virtual void Cancel() = 0;
 
   /// Nanoseconds.

@@ -85,6 +85,8 @@ void Host::Submit(Work &work) {
 }
 
 void Host::Cancel() {
+  if (io)
+    io->Cancel();
   std::vector<Work *> over;
   {
     MutexLock lock(mutex);

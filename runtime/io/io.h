@@ -95,6 +95,8 @@ public:
   virtual ~IoBackend() = default;
   /// Starts a transfer. From any thread; does not block on the transfer.
   virtual void Submit(IoRequest) = 0;
+  /// Transfers that wait end with kCancelled, and so do all that follow. From any thread.
+  virtual void Cancel() {}
   /// "io_uring" or "threads", and the features that are missing. For one line at start.
   virtual std::string Describe() const = 0;
   /// For a backend without a thread of its own (runtime/device/scheduler.h). Pending: whether

@@ -37,6 +37,7 @@ public:
 
   absl::Status Start();
   void Submit(IoRequest) override;
+  void Cancel() override;
   std::string Describe() const override;
 
 private:
@@ -88,6 +89,14 @@ void ThreadBackend::Submit(IoRequest request) {
     queue.Add(std::move(request));
   }
   changed.NotifyAll(); // a transfer may have many segments
+}
+
+void ThreadBackend::Cancel() {
+  {
+    MutexLock lock(mutex);
+    queue.Abort(absl::CancelledError("not begun"));
+  }
+  changed.NotifyAll();
 }
 
 std::string ThreadBackend::Describe() const {

@@ -52,6 +52,7 @@ public:
   /// Starts the thread and waits until its ring stands or is refused.
   absl::Status Start();
   void Submit(IoRequest) override;
+  void Cancel() override;
   std::string Describe() const override;
 
 private:
@@ -91,6 +92,7 @@ private:
   CondVar arrived; // for a thread without a ring
   std::vector<IoRequest> inbox ABSL_GUARDED_BY(mutex);
   bool stop ABSL_GUARDED_BY(mutex) = false;
+  bool cancel ABSL_GUARDED_BY(mutex) = false;
   bool woken ABSL_GUARDED_BY(mutex) = false; // the eventfd is signalled
 };
 
@@ -138,6 +140,12 @@ void UringBackend::Wake() {
 void UringBackend::Submit(IoRequest request) {
   MutexLock lock(mutex);
   inbox.push_back(std::move(request));
+  Wake();
+}
+
+void UringBackend::Cancel() {
+  MutexLock lock(mutex);
+  cancel = true;
   Wake();
 }
 
@@ -191,13 +199,17 @@ void UringBackend::Work() {
 
 void UringBackend::TakeInbox() {
   std::vector<IoRequest> requests;
+  bool aborts = false;
   {
     MutexLock lock(mutex);
     requests.swap(inbox);
     draining = stop;
+    aborts = std::exchange(cancel, false);
   }
   for (IoRequest &request : requests)
     queue.Add(std::move(request));
+  if (aborts)
+    queue.Abort(absl::CancelledError("not begun"));
 }
 
 void UringBackend::StartSegments() {

@@ -187,7 +187,9 @@ void RaiseFileLimit() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
     return;
-  limit.rlim_cur = limit.rlim_max;
+  // Some programs that a child may be look at each that is allowed.
+  constexpr rlim_t kEnough = 1 << 20;
+  limit.rlim_cur = std::max(limit.rlim_cur, std::min(limit.rlim_max, kEnough));
   (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 

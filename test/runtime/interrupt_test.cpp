@@ -51,6 +51,7 @@ TEST(Interrupts, TheFirstSaysWhatTheEndWaitsFor) {
 
 // `timeout` sends SIGTERM to a process, and then to its group.
 TEST(Interrupts, ASecondOneEndsAtOnceUnlessItIsTheSame) {
+  RecordProperty("depends_on_time", "two signals within a quarter of a second are one");
   const auto end = [](std::initializer_list<int> signals, std::chrono::milliseconds pause) {
     InterruptGuard guard;
     for (int signal : signals) {

@@ -99,6 +99,27 @@ TEST_P(IoTest, RoundTripsOfManySizes) {
     RoundTrip(bytes);
 }
 
+// After an error nobody waits for what a slow disk has not begun.
+TEST_P(IoTest, CancelEndsWhatWaits) {
+  RecordProperty("depends_on_time", "forty transfers of a second each are submitted within twenty");
+  constexpr int64_t kTransfers = 40;
+  TestFile file(kMiB);
+  START({file.File()}, {{/*read=*/kMiB, /*write=*/kMiB}});
+  AlignedBuffer data(kMiB);
+  std::vector<Waiter> waiters(kTransfers);
+  const double seconds = Seconds([&] {
+    for (Waiter &waiter : waiters)
+      Submit(true, 0, 0, kMiB, data.data(), waiter);
+    backend->Cancel();
+    int64_t cancelled = 0;
+    for (Waiter &waiter : waiters)
+      cancelled += absl::IsCancelled(waiter.Wait());
+    EXPECT_GT(cancelled, kTransfers / 2);
+  });
+  EXPECT_LT(seconds, kTransfers / 2); // at this rate, all take twice as long
+  EXPECT_TRUE(absl::IsCancelled(Move(false, 0, kPage, data.data())));
+}
+
 TEST_P(IoTest, SegmentsThatDoNotDivideTheTransfer) {
   for (int64_t segment : {int64_t(1), int64_t(5000), 3 * kPage, 100 * kPage + 1}) {
     TestFile file(2 * kMiB);

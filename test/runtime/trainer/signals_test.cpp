@@ -187,6 +187,7 @@ TEST_F(SignalsTest, WhileAFolderIsExported) {
 
 // All steps are committed, and the weights are soon saved.
 TEST_F(SignalsTest, WhileAFewWeightsAreSaved) {
+  RecordProperty("depends_on_time", "they are saved within three seconds");
   options.quiet = false;
   options.out = std::fopen(scratch.path("output").c_str(), "w");
   files.on_transfer = [this](bool write) {
