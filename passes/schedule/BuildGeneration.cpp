@@ -13,6 +13,7 @@
 #include "dialect/Config.h"
 #include "passes/Passes.h"
 #include "passes/model/Stages.h"
+#include "passes/schedule/StepSize.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -34,6 +35,8 @@ public:
   }
 
   LogicalResult run() {
+    if (failed(checkLayerRuns(module)))
+      return failure();
     for (const Stage &stage : stages)
       for (StageFunction function : {StageFunction::prefill, StageFunction::generate})
         if (!(stage.last && function == StageFunction::prefill) && !lookup(stage, function))
