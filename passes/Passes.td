@@ -300,7 +300,14 @@ def HoistPrefetch : BoaPass<"boa-hoist-prefetch"> {
     block, until it meets an offload of the same storage.
 
     A move that would change the result of the program is not made. A remark reports it.
+
+    A buffer of a storage in `stream` does not leave a loop in which kernels, updates or norms of
+    others run. Its prefetches do not move up.
   }];
+  let options = [
+    ListOption<"stream", "stream", "std::string",
+               "storages whose buffers are not held while others compute">,
+  ];
 }
 
 def ElideTransfers : BoaPass<"boa-elide-transfers"> {
@@ -312,7 +319,13 @@ def ElideTransfers : BoaPass<"boa-elide-transfers"> {
     that only reads copies from it.
 
     Sharing that would change the result of the program is not done. A remark reports it.
+
+    Of a storage in `stream`, accesses do not share a buffer if others compute between them.
   }];
+  let options = [
+    ListOption<"stream", "stream", "std::string",
+               "storages whose buffers are not held while others compute">,
+  ];
 }
 
 def RetainBuffers : BoaPass<"boa-retain-buffers"> {
@@ -323,7 +336,13 @@ def RetainBuffers : BoaPass<"boa-retain-buffers"> {
     layer's weights between forward and backward, and for the first layer's between two
     steps. A buffer is not retained if a chunk of its entry is written in between, or if
     it holds data that was never offloaded.
+
+    The storages in `stream` count as one with others of their role, as the entries of layers do.
   }];
+  let options = [
+    ListOption<"stream", "stream", "std::string",
+               "storages whose buffers are not held while others compute">,
+  ];
 }
 
 def ElideOffloads : BoaPass<"boa-elide-offloads"> {

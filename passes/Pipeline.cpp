@@ -10,6 +10,7 @@
 #include "passes/target/cpu/CpuPipeline.h"
 #include "passes/model/CanonicalText.h"
 #include "passes/Passes.h"
+#include "passes/storage/FitMemory.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -71,16 +72,10 @@ static void buildModelAndStep(OpPassManager &pm, const PipelineOptions &options)
   pm.addPass(createVerifyStep());
 }
 
-static void buildStorage(OpPassManager &pm) {
+static void buildStorage(OpPassManager &pm, const NaiveProgram &naive) {
   pm.addPass(createInsertOffload());
-  // Out of the loops before anything is shared: then accesses to one entry
-  // stand in one block.
-  pm.addPass(createHoistPrefetch());
-  pm.addPass(createElideTransfers());
-  pm.addPass(createRetainBuffers());
-  // What a retained copy spares is read by nobody.
-  pm.addPass(createElideOffloads());
-  shareConstants(pm);
+  pm.addPass(createKeepNaiveProgram(naive));
+  buildTransfers(pm);
   pm.addPass(createVerifyStorage());
 }
 
@@ -133,15 +128,17 @@ OwningOpRef<ModuleOp> describeKernels(ModuleOp program) {
   return described;
 }
 
-static void assignBuffers(OpPassManager &pm, const PipelineOptions &options) {
+static void assignBuffers(OpPassManager &pm, const PipelineOptions &options,
+                          const NaiveProgram &naive) {
   // A plan says where the weights of a training are.
-  if (options.purpose != Purpose::train)
-    pm.addPass(createPlaceWeights());
+  if (options.purpose == Purpose::train)
+    return pm.addPass(createFitMemory(naive));
+  pm.addPass(createFitMemory(naive, /*placesWeights=*/true));
+  pm.addPass(createPlaceWeights());
   pm.addPass(createAssignBuffers());
 }
 
-/// Kernels, then buffers: the workspace of kernels is part of the arena.
-static void buildKernelsAndBuffers(OpPassManager &pm, const PipelineOptions &options) {
+static void buildKernels(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createOutlineKernels());
   if (options.described)
     pm.addPass(std::make_unique<ReuseKernels>(options.described));
@@ -158,11 +155,9 @@ static void buildKernelsAndBuffers(OpPassManager &pm, const PipelineOptions &opt
   }
   if (options.described)
     pm.addPass(std::make_unique<ReuseConstants>(options.described));
-  assignBuffers(pm, options);
 }
 
 /// Compiles the kernels of a copy, and writes on the module how much memory they need.
-/// A program that does not fit is refused here, as it is on its way to code.
 struct MeasureKernels : PassWrapper<MeasureKernels, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MeasureKernels)
   explicit MeasureKernels(PipelineOptions options) : options(options) {
@@ -172,8 +167,12 @@ struct MeasureKernels : PassWrapper<MeasureKernels, OperationPass<ModuleOp>> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     OwningOpRef<ModuleOp> copy = module.clone();
+    MachineSettings machine = Config(*copy).machine;
+    machine.device_memory = machine.host_memory = 0; // nothing is refused here
+    writeConfig(*copy, kMachineConfig, machine);
     PassManager pm(&getContext());
-    buildKernelsAndBuffers(pm, options);
+    buildKernels(pm, options);
+    pm.addPass(createAssignBuffers());
     if (failed(pm.run(*copy)))
       return signalPassFailure();
     for (StringRef name : {kWorkspaceAttr, kAttentionScratchAttr, kConstantsAttr})
@@ -185,8 +184,11 @@ private:
   PipelineOptions options;
 };
 
-static void buildCode(OpPassManager &pm, const PipelineOptions &options) {
-  buildKernelsAndBuffers(pm, options);
+static void buildCode(OpPassManager &pm, const PipelineOptions &options,
+                      const NaiveProgram &naive) {
+  // Kernels, then buffers: the workspace of kernels is part of the arena.
+  buildKernels(pm, options);
+  assignBuffers(pm, options, naive);
   pm.addPass(createVerifyStorage());
   pm.addPass(createConvertBoaToRuntime());
   pm.addPass(createSCFToControlFlowPass());
@@ -204,13 +206,14 @@ void buildPipeline(OpPassManager &pm, const PipelineOptions &options) {
   buildModelAndStep(pm, options);
   if (options.stop == Phase::step)
     return;
-  buildStorage(pm);
+  const auto naive = std::make_shared<OwningOpRef<ModuleOp>>();
+  buildStorage(pm, naive);
   if (options.stop == Phase::storage) {
     pm.addPass(std::make_unique<MeasureKernels>(options));
-    assignBuffers(pm, options);
+    assignBuffers(pm, options, naive);
     return;
   }
-  buildCode(pm, options);
+  buildCode(pm, options, naive);
 }
 
 void registerPipeline() {

@@ -7,13 +7,16 @@
 #include "tools/MemoryAdvice.h"
 
 #include "dialect/Config.h"
+#include "passes/schedule/StepSize.h"
 
 #include "absl/strings/str_cat.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <utility>
 #include <vector>
 
@@ -24,6 +27,7 @@ namespace {
 
 using Changes = std::vector<std::string>; // as --set takes them
 constexpr int64_t kMostBlocks = 4096;     // as plan.vocabulary_blocks takes them
+constexpr double kMostSeconds = 20;       // of the search, on a machine of today
 
 /// Rounded up.
 std::string printBytes(double bytes) {
@@ -60,15 +64,32 @@ public:
       if (mayChangeKernels(change))
         absl::StrAppend(&changed.kernels, " ", change);
     auto module = compiler.load(changed);
-    if (!module.ok())
+    if (!module.ok() || isTooLong(**module))
       return {};
     const bool done = compiler.lower(**module, changed, Phase::llvm).ok();
     return {done || compiler.memoryNeed(), compiler.memoryNeed()};
   }
 
+  /// Whether changes were left out that take too long to try.
+  bool leftSomeOut() const { return leftOut; }
+
 private:
+  /// Whether the search would take more than its time with this attempt.
+  bool isTooLong(ModuleOp module) {
+    const Config config(module);
+    const int64_t blocks = config.plan.vocabulary_blocks;
+    const double runs = double(countLayerRuns(module)) +
+                        (blocks > 1 ? 2.0 * double(blocks) * double(config.microBatches()) : 0);
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begun;
+    const bool tooLong = passed.count() + runs * kSecondsOfLayerRun > kMostSeconds;
+    leftOut |= tooLong;
+    return tooLong;
+  }
+
   CompileRequest request;
   Compiler compiler{/*quiet=*/true};
+  const std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
+  bool leftOut = false;
 };
 
 std::string microBatch(int64_t sequences) { return absl::StrCat("plan.micro_batch=", sequences); }
@@ -97,8 +118,8 @@ Changes changesOf(const Config &config) {
   return changes;
 }
 
-/// The first of some numbers, each of which takes less memory than the one before, that fits with
-/// the changes; 0 if none does.
+/// The first of some numbers, each of which takes less memory and longer to compile than the one
+/// before, that fits with the changes; 0 if none does.
 int64_t findFirst(Attempts &attempts, const Changes &changes, const std::vector<int64_t> &numbers,
                   std::string (*change)(int64_t)) {
   auto with = [&](int64_t number) {
@@ -106,12 +127,16 @@ int64_t findFirst(Attempts &attempts, const Changes &changes, const std::vector<
     tried.push_back(change(number));
     return tried;
   };
-  // The last one takes least. If it is not possible for another reason, others may be.
-  if (numbers.empty() || attempts.compile(with(numbers.back())).need)
-    return 0;
-  auto fitting =
-      llvm::partition_point(numbers, [&](int64_t number) { return !attempts.fits(with(number)); });
-  return fitting == numbers.end() ? 0 : *fitting;
+  auto fits = [&](int64_t number) { return attempts.fits(with(number)); };
+  // With steps twice as long each time, all attempts take little longer than the last.
+  llvm::ArrayRef<int64_t> left(numbers);
+  for (size_t stride = 1; !left.empty(); stride *= 2) {
+    const llvm::ArrayRef<int64_t> next = left.take_front(stride);
+    if (fits(next.back()))
+      return *llvm::partition_point(next, [&](int64_t n) { return n != next.back() && !fits(n); });
+    left = left.drop_front(next.size());
+  }
+  return 0;
 }
 
 int64_t largestMicroBatch(Attempts &attempts, const Config &config, const Changes &changes) {
@@ -248,7 +273,16 @@ std::string adviseOnMemory(const CompileRequest &request) {
     return "";
   Attempts attempts(request);
   const std::optional<Config> config = attempts.config();
-  return config ? absl::StrCat("  ", advise(attempts, *config), "\n") : "";
+  if (!config)
+    return "";
+  std::fprintf(stderr, "  looking for a plan that fits, for at most %.0f s\n", kMostSeconds);
+  std::string advice = absl::StrCat("  ", advise(attempts, *config), "\n");
+  if (attempts.leftSomeOut())
+    absl::StrAppend(&advice,
+                    "  the search ended before it had tried all plans: others would have "
+                    "taken longer than its ",
+                    kMostSeconds, " s to compile\n");
+  return advice;
 }
 
 } // namespace boa

@@ -299,6 +299,8 @@ int64_t Tracer::together(LoopOp loop, int64_t chunk) {
 
 void Tracer::visit(Operation *op, const Position &at) {
   now = &at;
+  if (isa<LaunchOp, UpdateOp, NormOp>(op))
+    computes(op);
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](ReadOp read) { this->read(read, at); })
       .Case([&](WriteOp write) { this->write(write, at); })

@@ -105,6 +105,8 @@ protected:
   virtual void undefinedRead(mlir::Operation *op, const Access &) {}
   /// `op` takes chunks of an entry, which holds `versions`, in the step phase.
   virtual void valueRead(mlir::Operation *op, const Access &, const Versions &versions) {}
+  /// Before a kernel, an update or a norm of the storage phase.
+  virtual void computes(mlir::Operation *) {}
   /// After a buffer was filled; `retained`: from a retained copy.
   virtual void opened(mlir::Operation *, const Buffer &, const Position &, bool retained) {}
   virtual void offloaded(OffloadOp, const Access &, const Buffer &) {}

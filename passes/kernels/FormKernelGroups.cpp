@@ -47,13 +47,14 @@ std::variant<GroupSpace, std::string> extendSpace(const Group &group, const Grou
   // One part is one thread's: more ops in it would wait for one another.
   if (space.axis != group.space.axis || space.isWhole() || group.space.isWhole())
     return "the one is parallel over rows, the other is not";
+  std::optional<GroupFault> fault;
   if (space.extents.size() < group.space.extents.size())
     space = group.space;
-  SmallVector<GroupMember> members(group.members);
-  members.push_back(member);
-  if (std::optional<GroupFault> fault = findFault(space, members))
-    return fault->reason;
-  return space;
+  else if (space.extents != group.space.extents)
+    fault = findFault(space, group.members);
+  if (!fault)
+    fault = findFault(space, member, group.members);
+  return fault ? std::variant<GroupSpace, std::string>(fault->reason) : space;
 }
 
 remark::RemarkOpts remarkOpts() {

@@ -15,6 +15,9 @@
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
+#include <optional>
+#include <utility>
+
 namespace boa {
 #define GEN_PASS_DEF_FUSEKERNELELEMENTWISE
 #include "passes/kernels/KernelPasses.h.inc"
@@ -24,36 +27,82 @@ using namespace mlir;
 
 namespace {
 
-/// Whether computing it again costs less than reading it: a few additions and
-/// multiplications on at most one operand as large as the result.
-bool isCheap(linalg::GenericOp op) {
-  for (Operation &inner : op.getBody()->without_terminator())
-    if (!isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::ExtFOp, arith::ConstantOp>(inner))
-      return false;
+/// Additions and multiplications that an op may compute again, to save reads of memory. A core
+/// does about as many in the time of one read.
+constexpr int64_t kMostComputedAgain = 8;
+
+/// Ops in one body. Each fusion copies it, so without a limit a chain would take time in the
+/// square of its length. One read and one write of memory for so many ops cost nothing.
+constexpr int64_t kMostFused = 256;
+
+int64_t countOps(linalg::GenericOp op) { return int64_t(op.getBody()->getOperations().size()) - 1; }
+
+/// What it takes to compute the op again in each consumer: additions and multiplications on at most
+/// one operand as large as the result. None: it does more, and is read from memory instead.
+std::optional<int64_t> costOfAgain(linalg::GenericOp op) {
+  int64_t cost = 0;
+  for (Operation &inner : op.getBody()->without_terminator()) {
+    const bool computes = isa<arith::AddFOp, arith::SubFOp, arith::MulFOp>(inner);
+    if (!computes && !isa<arith::ExtFOp, arith::ConstantOp>(inner))
+      return std::nullopt;
+    cost += computes;
+  }
   auto large = [&](AffineMap map) { return map.getNumResults() == op.getNumLoops(); };
-  return llvm::count_if(ArrayRef(op.getIndexingMapsArray()).drop_back(), large) <= 1;
+  if (llvm::count_if(ArrayRef(op.getIndexingMapsArray()).drop_back(), large) > 1)
+    return std::nullopt;
+  return cost;
 }
 
-bool shouldFuse(OpOperand *operand) {
-  auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
-  auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
-  if (!producer || !consumer || producer.getNumParallelLoops() != producer.getNumLoops() ||
-      producer.getNumLoops() != consumer.getNumLoops())
-    return false;
-  if (operand->get().hasOneUse())
-    return true;
-  // In memory anyway if a library call or a slice wants it.
-  auto generic = [](Operation *user) { return isa<linalg::GenericOp>(user); };
-  return isCheap(producer) && llvm::all_of(operand->get().getUsers(), generic);
-}
+/// Says what upstream's fusion may do, and counts along.
+class Rule : public RewriterBase::Listener {
+public:
+  bool shouldFuse(OpOperand *operand) {
+    auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
+    auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
+    if (!producer || !consumer || producer.getNumParallelLoops() != producer.getNumLoops() ||
+        producer.getNumLoops() != consumer.getNumLoops() ||
+        countOps(producer) + countOps(consumer) > kMostFused)
+      return false;
+    ofNext = again.lookup(producer) + again.lookup(consumer);
+    if (operand->get().hasOneUse())
+      return true;
+    // In memory anyway if a library call or a slice wants it.
+    auto generic = [](Operation *user) { return isa<linalg::GenericOp>(user); };
+    const std::optional<int64_t> cost = costOfAgain(producer);
+    if (!cost || !llvm::all_of(operand->get().getUsers(), generic))
+      return false;
+    ofNext = again.lookup(consumer) + *cost;
+    return ofNext <= kMostComputedAgain;
+  }
+
+private:
+  /// The op that an allowed fusion makes.
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
+    if (isa<linalg::GenericOp>(op))
+      again[op] = std::exchange(ofNext, 0);
+  }
+  /// Without operands that it has twice, for example.
+  void notifyOperationReplaced(Operation *op, ValueRange results) override {
+    if (Operation *now = results.empty() ? nullptr : results.front().getDefiningOp())
+      again[now] = std::max(again.lookup(now), again.lookup(op));
+  }
+  void notifyOperationErased(Operation *op) override { again.erase(op); }
+
+  llvm::DenseMap<Operation *, int64_t> again; // what each op computes again
+  int64_t ofNext = 0;
+};
 
 struct FuseKernelElementwise : boa::impl::FuseKernelElementwiseBase<FuseKernelElementwise> {
   void runOnOperation() override {
     if (!getOperation()->hasAttr(boa::kKernelAttr))
       return;
+    Rule rule;
     RewritePatternSet patterns(&getContext());
-    linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    linalg::populateElementwiseOpsFusionPatterns(
+        patterns, [&](OpOperand *operand) { return rule.shouldFuse(operand); });
+    GreedyRewriteConfig config;
+    config.setListener(&rule);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
       signalPassFailure();
   }
 };

@@ -61,34 +61,45 @@ GroupSpace GroupMember::getSpace() const {
   return {kernel::GroupAxis::Rows, llvm::to_vector(ArrayRef(extents).take_front(rows))};
 }
 
-std::optional<GroupFault> boa::findFault(const GroupSpace &space, ArrayRef<GroupMember> members) {
+std::optional<GroupFault> boa::findFault(const GroupSpace &space, const GroupMember &member,
+                                         ArrayRef<GroupMember> others) {
   ArrayRef<int64_t> extents = space.extents;
   bool columns = space.axis == kernel::GroupAxis::Columns;
-  for (auto [i, member] : llvm::enumerate(members)) {
-    ArrayRef<int64_t> own = member.extents;
-    bool covers =
-        columns ? extents.size() == 1 && member.leading == 0 && member.lastParallel &&
-                      own.back() == extents[0]
-                : member.leading >= extents.size() && own.take_front(extents.size()) == extents;
-    if (!covers)
-      return GroupFault{member.op, (columns ? "expected sums over rows, parallel in columns "
-                                            : "expected parallel rows ") +
-                                       print(extents) + " but found loops " + print(own)};
-    for (const GroupMember &other : members.take_front(i + 1))
-      for (const MemoryAccess &a : member.accesses)
-        for (const MemoryAccess &b : other.accesses) {
-          bool self = &other == &member;
-          // An op in place goes over both alike: each iteration has its own element.
-          if (!mayConflict(a, b) || (self && a.memref == b.memref && a.map == b.map))
-            continue;
-          if (!columns && a.isByRow(extents.size()) && b.isByRow(extents.size()))
-            continue;
-          std::string reason = self ? "reads its own results"
-                                    : "shares memory with another op, and one of them writes it";
-          if (!columns)
-            reason += ", not row by row of " + print(extents);
-          return GroupFault{member.op, reason};
-        }
-  }
+  ArrayRef<int64_t> own = member.extents;
+  bool covers = columns
+                    ? extents.size() == 1 && member.leading == 0 && member.lastParallel &&
+                          own.back() == extents[0]
+                    : member.leading >= extents.size() && own.take_front(extents.size()) == extents;
+  if (!covers)
+    return GroupFault{member.op, (columns ? "expected sums over rows, parallel in columns "
+                                          : "expected parallel rows ") +
+                                     print(extents) + " but found loops " + print(own)};
+  auto conflict = [&](const GroupMember &other) {
+    bool self = &other == &member;
+    for (const MemoryAccess &a : member.accesses)
+      for (const MemoryAccess &b : other.accesses) {
+        // An op in place goes over both alike: each iteration has its own element.
+        if (!mayConflict(a, b) || (self && a.memref == b.memref && a.map == b.map))
+          continue;
+        if (!columns && a.isByRow(extents.size()) && b.isByRow(extents.size()))
+          continue;
+        return true;
+      }
+    return false;
+  };
+  const bool shares = llvm::any_of(others, conflict);
+  if (!shares && !conflict(member))
+    return std::nullopt;
+  std::string reason =
+      shares ? "shares memory with another op, and one of them writes it" : "reads its own results";
+  if (!columns)
+    reason += ", not row by row of " + print(extents);
+  return GroupFault{member.op, reason};
+}
+
+std::optional<GroupFault> boa::findFault(const GroupSpace &space, ArrayRef<GroupMember> members) {
+  for (auto [i, member] : llvm::enumerate(members))
+    if (std::optional<GroupFault> fault = findFault(space, member, members.take_front(i)))
+      return fault;
   return std::nullopt;
 }

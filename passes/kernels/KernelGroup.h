@@ -47,6 +47,10 @@ struct GroupFault {
   std::string reason; // "touches ..."
 };
 
+/// Why an op cannot join others that are a group of that space.
+std::optional<GroupFault> findFault(const GroupSpace &space, const GroupMember &member,
+                                    llvm::ArrayRef<GroupMember> others);
+
 /// The first op that keeps these ops from being a group, and why.
 std::optional<GroupFault> findFault(const GroupSpace &space, llvm::ArrayRef<GroupMember> members);
 

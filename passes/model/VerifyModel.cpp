@@ -25,10 +25,6 @@ namespace boa {
 
 namespace {
 
-/// Later passes enumerate a step (Enumeration.h): each layer of each micro-batch takes them
-/// about 0.2 ms.
-constexpr int64_t kMostLayerRuns = 131072;
-
 struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
   using VerifyModelBase::VerifyModelBase;
 
@@ -252,23 +248,6 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     return success();
   }
 
-  /// Compile time is proportional to layers x micro-batches.
-  LogicalResult verifySize(ArrayRef<StageOp> stages) {
-    int64_t layers = 0, microBatches = Config(getOperation()).microBatches();
-    StageOp deepest = stages.front();
-    for (StageOp stage : stages) {
-      layers += int64_t(stage.getRepeat());
-      if (stage.getRepeat() > deepest.getRepeat())
-        deepest = stage;
-    }
-    if (layers <= kMostLayerRuns / std::max<int64_t>(microBatches, 1))
-      return success();
-    return deepest.emitError("a step runs ")
-           << layers << " layers and stages for " << microBatches
-           << " micro-batches: the compiler places each such run by itself, and takes at most "
-           << kMostLayerRuns << "; make micro_batch larger, or batch or the depth smaller";
-  }
-
   void runOnOperation() override {
     ModuleOp module = getOperation();
     // The next phase makes these, and relies on the sizes that are checked here.
@@ -294,7 +273,7 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
       if (failed(verifyStage(stage, func, i == 0, i + 1 == stages.size(), boundary)))
         return signalPassFailure();
     }
-    if (failed(verifyNames(stages)) || failed(verifySize(stages)))
+    if (failed(verifyNames(stages)))
       signalPassFailure();
   }
 

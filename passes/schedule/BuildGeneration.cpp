@@ -13,6 +13,7 @@
 #include "dialect/Config.h"
 #include "passes/Passes.h"
 #include "passes/model/Stages.h"
+#include "passes/schedule/StepSize.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -35,6 +36,8 @@ public:
   LogicalResult run() {
     if (stages.size() < 2)
       return module.emitError("expected at least two stages but found ") << stages.size();
+    if (failed(checkLayerRuns(module)))
+      return failure();
     for (const Stage &stage : stages)
       for (StageFunction function : {StageFunction::prefill, StageFunction::generate})
         if (failed(checkFunction(stage, function)))

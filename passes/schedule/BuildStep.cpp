@@ -16,10 +16,10 @@
 #include "passes/model/Logits.h"
 #include "passes/model/Optimizers.h"
 #include "passes/model/Stages.h"
+#include "passes/schedule/StepSize.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/IRMapping.h"
 
 #include <set>
 
@@ -41,7 +41,7 @@ public:
   }
 
   LogicalResult run() {
-    if (failed(checkFunctions()))
+    if (failed(checkLayerRuns(module)) || failed(checkFunctions()))
       return failure();
     if (!predict && !findOptimizer(module))
       createOptimizer(module, config.train.optimizer);

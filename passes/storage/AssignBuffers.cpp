@@ -183,8 +183,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   }
 
   /// Enumerates all entry points; writes down what each moves.
-  LogicalResult findNeeds(ModuleOp module, bool pairs = false) {
-    needs.forgetPeaks(pairs);
+  LogicalResult findNeeds(ModuleOp module) {
     for (StepOp step : module.getOps<StepOp>()) {
       step->removeAttr(kFirstTrafficAttr);
       step->removeAttr(kSecondTrafficAttr);
@@ -294,7 +293,12 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     arenas[0] = arenas[1] = Arena();
     if (failed(findNeeds(module)))
       return signalPassFailure();
+    Builder builder(module.getContext());
     const int64_t workspace = findWorkspace(module);
+    // Who refuses the program knows it, too.
+    module->setAttr(kWorkspaceAttr, builder.getI64IntegerAttr(workspace));
+    if (attentionScratch > 0)
+      module->setAttr(kAttentionScratchAttr, builder.getI64IntegerAttr(attentionScratch));
     const int64_t constants = bytesOf(module, kConstantsAttr);
     const Config config(module);
     const MachineSettings &machine = config.machine;
@@ -329,7 +333,6 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
       }
     }
     setPools(module);
-    Builder builder(module.getContext());
     // Each is at most kMostBytes.
     const int64_t total = (arenas[0].used + arenas[1].used).value_or(-1);
     // Of one memory the device's share is filled first.
@@ -339,9 +342,6 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
       device = std::min(limit, total);
     module->setAttr(kArenaAttr, builder.getI64IntegerAttr(total));
     module->setAttr(kArenaDeviceAttr, builder.getI64IntegerAttr(device.value_or(-1)));
-    module->setAttr(kWorkspaceAttr, builder.getI64IntegerAttr(workspace));
-    if (attentionScratch > 0)
-      module->setAttr(kAttentionScratchAttr, builder.getI64IntegerAttr(attentionScratch));
     remark::analysis(module.getLoc(),
                      remark::RemarkOpts::name("assign-buffers").category("boa-storage"))
         << "arena of " << remark::metric("bytes", total);
@@ -362,15 +362,12 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
 
   /// Until what a space holds fits. Costs overlap.
   LogicalResult shareSlots(Space space, int64_t workspace, int64_t constants) {
-    if (failed(findNeeds(getOperation(), /*pairs=*/true)))
-      return failure();
-    while (!arenaOf(space).fits()) {
-      if (!needs.share(space))
-        return refuse(arenaOf(space), workspace, constants, space);
-      if (failed(findNeeds(getOperation(), /*pairs=*/true)))
-        return failure();
+    auto fits = [&] {
       countUsed(Checked(workspace) + constants);
-    }
+      return arenaOf(space).fits();
+    };
+    if (!needs.shareUntil(space, fits))
+      return refuse(arenaOf(space), workspace, constants, space);
     return success();
   }
 

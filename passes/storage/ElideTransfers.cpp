@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
 #include "passes/analysis/TranslationValidation.h"
+#include "passes/storage/Streaming.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
@@ -116,7 +117,8 @@ bool isOverwritten(Operation *from, Operation *to, StringRef storage, Value buff
 
 class Coalescer {
 public:
-  Coalescer(MoveFilter &moves, bool separate) : moves(moves), separate(separate) {}
+  Coalescer(MoveFilter &moves, const StreamedStorages &streamed, bool separate)
+      : moves(moves), streamed(streamed), separate(separate) {}
 
   unsigned run(Block &block) {
     for (Operation &op : llvm::make_early_inc_range(block))
@@ -151,7 +153,7 @@ private:
       if (copies && !isOnlyRead(other.getBuffer()))
         continue;
       if (prefetch->isBeforeInBlock(&op)) {
-        if (spansLayers(prefetch, &op) ||
+        if (isTooLong(prefetch, &op, prefetch.getStorage()) ||
             isOverwritten(prefetch, &op, prefetch.getStorage(), buffer) || !allow(prefetch, other))
           continue;
         Operation *last = &op;
@@ -163,7 +165,8 @@ private:
         return true;
       }
       // A chunk loop before: bring the whole entry first, update it in place.
-      if (!copies && isa<LoopOp>(op) && !prefetch.getZero() && !spansLayers(&op, prefetch) &&
+      if (!copies && isa<LoopOp>(op) && !prefetch.getZero() &&
+          !isTooLong(&op, prefetch, prefetch.getStorage()) &&
           !isOverwritten(&op, prefetch, prefetch.getStorage(), buffer) && allow(prefetch, other)) {
         for (Value index : prefetch.getIndices())
           if (auto constant = index.getDefiningOp<arith::ConstantOp>();
@@ -174,6 +177,18 @@ private:
         return true;
       }
     }
+    return false;
+  }
+
+  /// Whether a buffer of the storage may not be held from one op to another.
+  bool isTooLong(Operation *from, Operation *to, StringRef storage) const {
+    if (spansLayers(from, to))
+      return true;
+    if (!streamed.contains(storage))
+      return false;
+    for (Operation *op = from->getNextNode(); op && op != to; op = op->getNextNode())
+      if (streamed.mustYield(storage, op))
+        return true;
     return false;
   }
 
@@ -197,6 +212,7 @@ private:
   }
 
   MoveFilter &moves;
+  const StreamedStorages &streamed;
   bool separate;
   std::set<std::pair<Operation *, Operation *>> refused;
   unsigned count = 0;
@@ -208,8 +224,9 @@ struct ElideTransfers : impl::ElideTransfersBase<ElideTransfers> {
   void runOnOperation() override {
     std::map<Operation *, unsigned> shared;
     bool separate = Memory(getOperation()).isSeparate();
+    const StreamedStorages streamed(stream);
     auto coalesce = [&](StepOp step, MoveFilter &moves) {
-      return Coalescer(moves, separate).run(*step.getBlock());
+      return Coalescer(moves, streamed, separate).run(*step.getBlock());
     };
     auto &computation = getAnalysis<CurrentComputation>();
     computation.replace(

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
 #include "passes/analysis/TranslationValidation.h"
+#include "passes/storage/Streaming.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
@@ -145,17 +146,18 @@ void hoist(LoopOp loop, Transfer transfer) {
 }
 
 /// Inner loops first. Returns how many transfers left a loop.
-unsigned hoistFrom(LoopOp loop, MoveFilter &moves) {
+unsigned hoistFrom(LoopOp loop, MoveFilter &moves, const StreamedStorages &streamed) {
   unsigned count = 0;
   for (LoopOp inner : llvm::make_early_inc_range(loop.getBlock()->getOps<LoopOp>()))
-    count += hoistFrom(inner, moves);
+    count += hoistFrom(inner, moves, streamed);
   hoistIndices(loop);
   // Chunks of an entry stay streamed: that loop is there to bound memory.
   if (loop.getDimension() == Dimension::chunk)
     return count;
   for (PrefetchOp prefetch : llvm::make_early_inc_range(loop.getBlock()->getOps<PrefetchOp>()))
-    if (auto transfer = match(prefetch);
-        transfer && isInvariant(loop, *transfer) && moves.allow(prefetch)) {
+    if (auto transfer = match(prefetch); transfer && isInvariant(loop, *transfer) &&
+                                         !streamed.mustYield(prefetch.getStorage(), loop) &&
+                                         moves.allow(prefetch)) {
       hoist(loop, *transfer);
       ++count;
     }
@@ -185,14 +187,15 @@ bool releasesEntry(Operation *op, PrefetchOp prefetch) {
 }
 
 /// Moves each prefetch up its block: above launches, not above an access to the
-/// same storage, a release of the same entry, nor above what it is computed from.
-void raisePrefetches(Block &block, MoveFilter &moves) {
+/// same storage, a release of the same entry, nor above what it is computed from. A streamed one
+/// stays: it would take its slot beside the one that is released before it.
+void raisePrefetches(Block &block, MoveFilter &moves, const StreamedStorages &streamed) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     for (Region &region : op.getRegions())
       for (Block &inner : region)
-        raisePrefetches(inner, moves);
+        raisePrefetches(inner, moves, streamed);
     auto prefetch = dyn_cast<PrefetchOp>(op);
-    if (!prefetch)
+    if (!prefetch || streamed.contains(prefetch.getStorage()))
       continue;
     Operation *before = &op;
     while (Operation *previous = before->getPrevNode()) {
@@ -215,11 +218,12 @@ struct HoistPrefetch : impl::HoistPrefetchBase<HoistPrefetch> {
 
   void runOnOperation() override {
     std::map<Operation *, unsigned> hoisted;
-    auto transform = [](StepOp step, MoveFilter &moves) {
+    const StreamedStorages streamed(stream);
+    auto transform = [&](StepOp step, MoveFilter &moves) {
       unsigned count = 0;
       for (LoopOp loop : llvm::make_early_inc_range(step.getBlock()->getOps<LoopOp>()))
-        count += hoistFrom(loop, moves);
-      raisePrefetches(*step.getBlock(), moves);
+        count += hoistFrom(loop, moves, streamed);
+      raisePrefetches(*step.getBlock(), moves, streamed);
       return count;
     };
     auto &computation = getAnalysis<CurrentComputation>();

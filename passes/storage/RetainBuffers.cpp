@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
 #include "passes/analysis/TranslationValidation.h"
+#include "passes/storage/Streaming.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
@@ -43,7 +44,8 @@ SmallVector<LoopOp> loopsAround(Operation *op) {
 
 class Retainer : public Tracer {
 public:
-  Retainer(ModuleOp module, StepOp step) : Tracer(module), step(step) {}
+  Retainer(ModuleOp module, StepOp step, const StreamedStorages &streamed)
+      : Tracer(module), step(step), streamed(streamed) {}
 
   /// A copy is worth retaining only if it is with and without a pending step.
   /// Steps follow one another: what one ends with the next may begin with.
@@ -71,7 +73,7 @@ public:
   }
 
 private:
-  /// Other slots of a storage that may be taken while a copy waits.
+  /// Other slots of a storage, or of a role, that may be taken while a copy waits.
   static constexpr int64_t kPatience = 1;
 
   /// A buffer that was released, until the next access to its chunks.
@@ -98,13 +100,14 @@ private:
       });
       // The copy must be what is at home: not updated and thrown away.
       if (it != copies.end()) {
-        if (slotsTaken[buffer.access.storage] - it->acquired <= kPatience &&
+        if (slotsTakenOf(buffer.access.storage) - it->acquired <= kPatience &&
             it->contents == buffer.own)
           releases[it->release][it->instance].good = true;
         copies.erase(it);
       }
     }
     slotsTaken[buffer.access.storage] += buffer.access.parts;
+    takenOfRole[StorageOp(buffer.access.storage).getRole()] += buffer.access.parts;
   }
 
   void offloaded(OffloadOp, const Access &access, const Buffer &) override { forget(access); }
@@ -122,9 +125,16 @@ private:
     if (streamed)
       return list.push_back(instance);
     candidates[entryOf(buffer.access)].push_back({buffer.access, buffer.space, buffer.own, op,
-                                                  list.size(), slotsTaken[buffer.access.storage],
+                                                  list.size(), slotsTakenOf(buffer.access.storage),
                                                   runs});
     list.push_back(instance);
+  }
+
+  /// So far, of the storage. Of a streamed one, of all storages of its role: together they are
+  /// what the entries of layers are.
+  int64_t slotsTakenOf(StorageOp storage) {
+    return streamed.contains(storage.getSymName()) ? takenOfRole[storage.getRole()]
+                                                   : slotsTaken[storage];
   }
 
   /// A write to any of its chunks makes a copy stale.
@@ -182,7 +192,9 @@ private:
   StepOp step;
   int64_t runs = 0;
   llvm::DenseMap<Entry, std::vector<Candidate>> candidates;
+  const StreamedStorages &streamed;
   std::map<Operation *, int64_t> slotsTaken; // so far, by storage
+  std::map<Role, int64_t> takenOfRole;
   llvm::MapVector<Operation *, std::vector<ReleaseInstance>> releases;
 };
 
@@ -193,8 +205,9 @@ struct RetainBuffers : impl::RetainBuffersBase<RetainBuffers> {
     ModuleOp module = getOperation();
     auto &computation = getAnalysis<CurrentComputation>();
     computation.get(); // before
+    const StreamedStorages streamed(stream);
     for (StepOp step : module.getOps<StepOp>()) {
-      unsigned retained = Retainer(module, step).retainCopies();
+      unsigned retained = Retainer(module, step, streamed).retainCopies();
       remark::passed(step.getLoc(),
                      remark::RemarkOpts::name("retain-buffers").category("boa-storage"))
           << "in @" << step.getSymName() << ": " << remark::metric("retained", int64_t(retained));

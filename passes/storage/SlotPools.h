@@ -15,6 +15,8 @@
 #include "dialect/Boa.h"
 #include "runtime/abi/abi.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 #include <deque>
 #include <map>
 #include <vector>
@@ -38,7 +40,7 @@ struct SlotPool {
   size_t number = 0;
   llvm::SmallVector<SlotNeed *, 1> needs; // none: another pool has them
   int64_t live = 0, peak = 0;             // slots
-  std::vector<int64_t> peakWith;          // live slots here and in a pool of a higher number, by it
+  size_t place = 0;                       // among the pools that have live slots
   int64_t lookahead = 0;                  // slots to look ahead, wished for
   int64_t slots = 0;                      // given
   int64_t shared = 0;                     // its number among those of several storages
@@ -57,18 +59,31 @@ public:
   llvm::SmallVector<SlotNeed *> of(StorageOp storage);
 
   void take(SlotNeed &need);
-  void giveBack(SlotNeed &need) { --need.pool->live; }
+  void giveBack(SlotNeed &need);
+  /// Before an entry point runs, whose slots are its own.
   void forgetLive();
-  /// Before all entry points run once more. `pairs`: counts what `share` has to know.
-  void forgetPeaks(bool pairs);
 
-  /// Makes one of the two pools of a space that save most bytes so. False: none save any.
-  bool share(Space space);
+  /// Makes one of the two pools of a space that save most bytes so, until `fits`. False: no two
+  /// are left that save any.
+  bool shareUntil(Space space, llvm::function_ref<bool()> fits);
 
 private:
+  friend class SlotSharing;
+  /// How many slots each pool has, of those that have some.
+  using Moment = std::vector<std::pair<size_t, int64_t>>;
+
+  void count(SlotPool &pool, int64_t change);
+  void noteMoment();
+
   llvm::DenseMap<mlir::Operation *, std::map<std::pair<int, int64_t>, SlotNeed>> all;
   std::deque<SlotPool> pools;
-  bool countsPairs = false;
+  // Since a slot was given back, some were taken: never were more of these live since.
+  bool rises = false;
+  std::vector<SlotPool *> live; // pools that have live slots
+  uint64_t liveHash = 0;        // of their numbers and slots
+  // Each moment before slots are given back, once: micro-batches and layers repeat them.
+  llvm::DenseSet<uint64_t> known;
+  std::vector<Moment> moments;
 };
 
 } // namespace boa

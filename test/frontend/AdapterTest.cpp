@@ -213,6 +213,16 @@ tiny.boa:23:14: note: the adapters are here
 )");
 }
 
+// Kernels multiply by the quotient.
+TEST(AdapterTest, QuotientFitsF32) {
+  EXPECT_EQ(
+      refused("rank = 4, alpha = 2e-38, targets = \"block.w\""),
+      R"(tiny.boa:22:37: error: expected alpha / rank to fit f32: at least 1.18e-38 but found 5e-39
+  adapters = lora(rank = 4, alpha = 2e-38, targets = "block.w")
+                                    ^~~~~
+)");
+}
+
 TEST(AdapterTest, Habits) {
   EXPECT_EQ(
       refusal("steps = 10", "steps = 10\n  lora = 8"),

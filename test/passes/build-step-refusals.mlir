@@ -65,3 +65,51 @@ module {
     return %0 : tensor<f32>
   }
 }
+
+// -----
+
+// Compile time is bounded: a step runs so many layers, and for so many micro-batches.
+
+module {
+  boa.config @train {batch = 1048576 : i64}
+  boa.config @plan {micro_batch = 2 : i64}
+  boa.stage @a_forward
+  // expected-error @below {{a step runs 5 layers and stages for 524288 micro-batches: the compiler places each such run by itself, and takes at most 131072; make micro_batch larger, or batch or the depth smaller}}
+  boa.stage @block_forward repeat 3
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @block_forward(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+    return %x : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// Blocks of the vocabulary are stages, too.
+
+module {
+  boa.config @train {batch = 64 : i64}
+  boa.config @plan {micro_batch = 2 : i64, vocabulary_blocks = 4096 : i64}
+  boa.stage @a_forward
+  // expected-error @below {{a step runs 4098 layers and stages for 32 micro-batches: the compiler places each such run by itself, and takes at most 131072; make micro_batch larger, or batch, vocabulary_blocks or the depth smaller}}
+  boa.stage @a.blocks_forward repeat 4096
+  boa.stage @b_forward
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @a.blocks_forward(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+    return %x : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}

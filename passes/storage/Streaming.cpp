@@ -1,0 +1,44 @@
+//===- Streaming.cpp ------------------------------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "passes/storage/Streaming.h"
+
+using namespace mlir;
+
+namespace boa {
+
+static StringRef storageOf(Value buffer) {
+  Operation *origin = isa<BufferType>(buffer.getType()) ? getOrigin(buffer) : nullptr;
+  if (auto prefetch = dyn_cast_or_null<PrefetchOp>(origin))
+    return prefetch.getStorage();
+  auto create = dyn_cast_or_null<CreateOp>(origin);
+  return create ? create.getStorage() : StringRef();
+}
+
+bool worksOn(Operation *op, StringRef storage) {
+  if (llvm::any_of(op->getOperands(), [&](Value value) { return storageOf(value) == storage; }))
+    return true;
+  auto isOf = [&](StringRef group) {
+    return llvm::any_of(ArrayRef{Role::weights, Role::gradients, Role::master},
+                        [&](Role role) { return getStorageName(role, group) == storage; });
+  };
+  if (auto update = dyn_cast<UpdateOp>(op))
+    return isOf(update.getGroup());
+  auto norm = dyn_cast<NormOp>(op);
+  return norm && isOf(norm.getGroup());
+}
+
+bool StreamedStorages::mustYield(StringRef storage, Operation *op) const {
+  if (!contains(storage))
+    return false;
+  auto walked = op->walk([&](Operation *inner) {
+    const bool computes = isa<LaunchOp, UpdateOp, NormOp>(inner);
+    return computes && !worksOn(inner, storage) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return walked.wasInterrupted();
+}
+
+} // namespace boa
