@@ -23,8 +23,8 @@ MachineFigures makeFigures() {
         &figures.elementwise, &figures.elementwise_bf16})
     *figure = {value += 1e9, 0.0123, "as measured"};
   figures.memory = {24.0 * (1 << 30), 0, ""};
-  figures.ssds = {{"/mnt/a b", {2e9, 0, "reads"}, {1e9, 0, ""}, {2.5e9, 0, ""}, {80e3, 0, ""}},
-                  {"state", {3e9, 0, ""}, {1.5e9, 0, ""}, {}, {}}};
+  figures.ssds = {{"/mnt/a b", {2e9, 0, "reads"}, {1e9, 0, ""}, {2.5e9, 0, ""}, {80e3, 0, ""}, {}},
+                  {"state", {3e9, 0, ""}, {1.5e9, 0, ""}, {}, {}, {}}};
   figures.warnings = {"/mnt/a b: doubtful"};
   return figures;
 }

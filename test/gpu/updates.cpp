@@ -293,10 +293,9 @@ private:
   /// Of as many chunks at once as one launch takes: of each size that the program has.
   absl::Status MeasureSums() {
     cuda::GpuSums sums(program, gpu, memory);
-    if (absl::Status status = sums.Create(); !status.ok())
-      return status;
-    sums.Start();
-    absl::Status status;
+    absl::Status status = sums.Create();
+    if (status.ok())
+      status = sums.Start();
     std::set<int64_t> seen;
     for (int32_t id = 0; id < int32_t(program.storages.size()) && status.ok(); ++id) {
       const Storage &storage = program.storages[id];

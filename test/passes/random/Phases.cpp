@@ -74,9 +74,9 @@ static std::vector<PhasePass> makePasses(Purpose purpose) {
   add("boa-contract-storage", createContractStorage);
   add("boa-verify-step", createVerifyStep, true, true);
   add("boa-insert-offload", createInsertOffload);
-  add("boa-hoist-prefetch", createHoistPrefetch, true);
-  add("boa-elide-transfers", createElideTransfers);
-  add("boa-retain-buffers", createRetainBuffers);
+  add("boa-hoist-prefetch", [] { return createHoistPrefetch(); }, true);
+  add("boa-elide-transfers", [] { return createElideTransfers(); });
+  add("boa-retain-buffers", [] { return createRetainBuffers(); });
   add("boa-elide-offloads", createElideOffloads);
   add("boa-verify-storage", createVerifyStorage, true, true);
   add("boa-outline-kernels", createOutlineKernels);

@@ -7,7 +7,6 @@
 #include "runtime/data/conversation.h"
 #include "runtime/data/data.h"
 #include "runtime/formats/json.h"
-
 #include "test/runtime/scratch.h"
 
 #include "absl/strings/str_cat.h"
@@ -406,8 +405,10 @@ TEST_F(TokenizedTest, SpecialTokensAreNotMasked) {
     EXPECT_EQ(std::count(targets.begin(), targets.end(), cls), 0);
     EXPECT_EQ(std::count(targets.begin(), targets.end(), sep), 0);
   }
-  // A sequence of special tokens alone has nothing to learn, and does not end the run.
-  const std::vector<uint16_t> numbers(64, uint16_t(sep));
+  // A sequence of padding alone has nothing to learn, and does not end the run.
+  const std::vector<uint16_t> numbers(64, uint16_t(tokenizer->Find("[PAD]")));
+  options.data =
+      absl::StrCat("tokens(\"", scratch.path("raw.bin"), "\", tokenizer = \"", golden, "\")");
   scratch.Write("raw.bin", std::string(reinterpret_cast<const char *>(numbers.data()), 128));
   Fill(Open(), 1);
   EXPECT_EQ(targets, Tokens(targets.size(), -1));
