@@ -22,16 +22,22 @@ using namespace mlir;
 
 namespace boa {
 
-bool hasSize(Type type) {
+/// Of at most kMostElements. The entry of a storage has its parameters one behind another, in one
+/// dimension that no BLAS sees.
+static bool hasElements(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && tensor.hasStaticShape() &&
-         llvm::all_of(tensor.getShape(),
-                      [](int64_t extent) { return extent >= 1 && extent <= kMostExtent; }) &&
+         llvm::all_of(tensor.getShape(), [](int64_t extent) { return extent >= 1; }) &&
          CheckedProduct(tensor.getShape()).AtMost(kMostElements);
 }
 
+bool hasSize(Type type) {
+  return hasElements(type) && llvm::all_of(cast<RankedTensorType>(type).getShape(),
+                                           [](int64_t extent) { return extent <= kMostExtent; });
+}
+
 bool hasByteSize(Type type) {
-  if (!hasSize(type))
+  if (!hasElements(type))
     return false;
   Type element = cast<RankedTensorType>(type).getElementType();
   return element.isIntOrFloat() && element.getIntOrFloatBitWidth() % 8 == 0 &&

@@ -145,7 +145,7 @@ absl::Status CheckKind(const InputFile &file, Wanted wanted) {
     return Refuse("`", path, "`: expected ", kWanted[int(wanted)], ", but it is ", kind.what, "; ",
                   Command(command, path),
                   absl::StartsWith(command, "tokens(") ? " reads it" : " converts it",
-                  wanted == Wanted::bytes
+                  wanted == Wanted::bytes && kind.is_text
                       ? absl::StrCat("; tokens(\"", path, "\", uint8) learns its bytes as they are")
                       : "");
   }

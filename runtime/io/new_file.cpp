@@ -50,22 +50,33 @@ NewFile::~NewFile() {
 absl::Status NewFile::Append(const void *from, int64_t count) {
   absl::Status status = file->Write(end, from, count);
   end += count;
-  BeginWriteback();
-  return status;
+  return status.ok() ? BeginWriteback() : status;
 }
 
 /// Without it, pages pile up to a part of all memory, and Publish waits for all of them, which no
-/// signal ends. At most two windows are not on the disk. An error is Publish's, too.
-void NewFile::BeginWriteback() {
+/// signal ends. At most two windows are not on the disk. The kernel tells an error of the disk
+/// once: here, and not again by the fsync of Publish.
+absl::Status NewFile::BeginWriteback() {
   constexpr int64_t kWindow = int64_t{256} << 20;
   if (end - begun < kWindow)
-    return;
-  const int fd = file->descriptor();
-  (void)sync_file_range(fd, begun, end - begun, SYNC_FILE_RANGE_WRITE);
-  (void)sync_file_range(fd, landed, begun - landed,
+    return absl::OkStatus();
+  auto write_back = [&](int64_t from, int64_t to, unsigned flags) -> absl::Status {
+    // A length of 0 would mean all that follows.
+    if (from == to || sync_file_range(file->descriptor(), from, to - from, flags) == 0)
+      return absl::OkStatus();
+    const int error = errno;
+    if (error == ESPIPE || error == ENOSYS || error == EINVAL) // there is no such call
+      return absl::OkStatus();
+    return absl::Status(absl::ErrnoToStatusCode(error),
+                        absl::StrCat("cannot write `", path, "`: ", std::strerror(error)));
+  };
+  absl::Status status = write_back(begun, end, SYNC_FILE_RANGE_WRITE);
+  if (status.ok())
+    status = write_back(landed, begun,
                         SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
                             SYNC_FILE_RANGE_WAIT_AFTER);
   landed = std::exchange(begun, end);
+  return status;
 }
 
 absl::Status NewFile::MakeExecutable() {

@@ -53,7 +53,7 @@ public:
   absl::Status Publish();
 
 private:
-  void BeginWriteback();
+  absl::Status BeginWriteback();
   /// Fails if another process has replaced PATH.tmp.
   absl::Status CheckName() const;
   /// Fails if the path leads to another directory now.

@@ -13,24 +13,32 @@ namespace boa {
 
 namespace fs = std::filesystem;
 
-static std::set<std::string> FilesIn(const std::string &folder) {
+static std::set<std::string> FilesIn(const std::string &folder, std::error_code &error) {
   std::set<std::string> files;
-  std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
     files.insert(it->path().filename().string());
   return files;
 }
 
+/// What cannot be looked at stays.
 void NewOutputs::Add(const std::string &path) {
   std::error_code error;
-  outputs.push_back({path, fs::exists(fs::symlink_status(path, error)), FilesIn(path)});
+  const fs::file_status status = fs::symlink_status(path, error);
+  if (status.type() == fs::file_type::none)
+    return;
+  Output output = {path, fs::exists(status), {}};
+  error.clear();
+  if (fs::is_directory(status))
+    output.files = FilesIn(path, error);
+  if (!error)
+    outputs.push_back(std::move(output));
 }
 
 NewOutputs::~NewOutputs() {
   std::error_code error;
   for (auto output = outputs.rbegin(); output != outputs.rend(); ++output) {
     if (fs::is_directory(fs::symlink_status(output->path, error)))
-      for (const std::string &name : FilesIn(output->path)) {
+      for (const std::string &name : FilesIn(output->path, error)) {
         const fs::path file = fs::path(output->path) / name;
         if (output->files.count(name) == 0 && fs::is_regular_file(fs::symlink_status(file, error)))
           fs::remove(file, error);

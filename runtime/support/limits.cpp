@@ -164,7 +164,8 @@ MemoryLeft MeasureMemoryLeft(const std::string &root) {
   for (const Groups &groups : FindGroups(root, "memory"))
     for (const std::string &level : groups.levels) {
       const GroupMemory here = MeasureGroup(level, groups.second);
-      if (here.limit < 0)
+      // Version 1 has a huge number where there is no limit.
+      if (here.limit < 0 || here.limit >= left.total)
         continue;
       const int64_t most = here.left + std::min(swap, here.swap_left);
       if (here.left < left.bytes || most < left.with_swap)

@@ -126,8 +126,9 @@ TEST_F(Limits, LimitedByTheFirstVersionOfGroups) {
   Write("proc/meminfo", "MemTotal: 8000 kB\nMemAvailable: 6000 kB\nSwapFree: 500 kB\n");
   Write("proc/self/cgroup", "5:cpu,cpuacct:/a\n4:memory:/a/b\n1:name=systemd:/\n0::/\n");
   Write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"); // none
-  Write("sys/fs/cgroup/memory/memory.usage_in_bytes", "1024000\n");
+  Write("sys/fs/cgroup/memory/memory.usage_in_bytes", "102400\n"); // less than the free swap
   EXPECT_EQ(KiB(), 6000);
+  EXPECT_EQ(KiBWithSwap(), 6500);
   Write("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "2048000\n");
   Write("sys/fs/cgroup/memory/a/memory.usage_in_bytes", "1024000\n");
   EXPECT_EQ(KiB(), 1000);
