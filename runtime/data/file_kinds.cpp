@@ -22,7 +22,6 @@ namespace boa {
 namespace {
 
 constexpr int64_t kLooked = 64 << 10; // bytes of a file
-constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 /// How files of a kind begin, and the command that makes data of one. In it, @ is the file.
 struct OtherKind {

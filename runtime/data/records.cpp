@@ -26,7 +26,6 @@ using Json = nlohmann::json;
 
 constexpr int64_t kBytesAtOnce = 1 << 20;
 constexpr size_t kLongestLine = size_t{256} << 20;
-constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 using Names = std::initializer_list<const char *>;
 

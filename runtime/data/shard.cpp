@@ -28,7 +28,7 @@ struct Form {
   int32_t magic, version;
   TokenType type;
 };
-constexpr Form kForms[] = {{20240520, 1, {2, false}}, {20240801, 7, {4, false}}};
+constexpr Form kLlmcForms[] = {{20240520, 1, {2, false}}, {20240801, 7, {4, false}}};
 
 template <typename... Args> absl::Status RefuseShard(const std::string &path, const Args &...args) {
   return absl::InvalidArgumentError(absl::StrCat("`", path, "`: ", args...));
@@ -88,7 +88,7 @@ absl::Status Shard::Recognise(const InputFile &file, const std::string &type, bo
   }
   if (absl::Status status = FindIndex(file, stays_open); !status.ok() || index)
     return status;
-  for (const Form &known : kForms) {
+  for (const Form &known : kLlmcForms) {
     if (words[0] != known.magic || begin < int64_t(sizeof words))
       continue;
     if (words[1] != known.version)

@@ -37,13 +37,12 @@ absl::StatusOr<InputFile> InputFile::Open(const std::string &path) {
 bool InputFile::IsOneOfMany() const { return file->descriptor() >= MostOpenFiles() / 2; }
 
 absl::StatusOr<int64_t> BeginOfText(const InputFile &file) {
-  constexpr char kMark[] = {'\xef', '\xbb', '\xbf'};
-  char first[sizeof kMark] = {};
+  char first[kByteOrderMark.size()] = {};
   if (file.size() < int64_t(sizeof first))
     return 0;
   if (absl::Status status = file.Read(0, first, sizeof first); !status.ok())
     return status;
-  return std::equal(first, first + sizeof first, kMark) ? int64_t(sizeof kMark) : 0;
+  return absl::string_view(first, sizeof first) == kByteOrderMark ? int64_t(sizeof first) : 0;
 }
 
 absl::StatusOr<std::string> ReadInput(const std::string &path) {

@@ -17,12 +17,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
 namespace boa {
+
+/// Of UTF-8, at the beginning of a text, and no part of it.
+inline constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 /// A regular file to read.
 class InputFile {
