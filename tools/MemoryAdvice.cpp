@@ -131,8 +131,16 @@ int64_t findFirst(Attempts &attempts, const Changes &changes, const std::vector<
   // With steps twice as long each time, all attempts take little longer than the last.
   llvm::ArrayRef<int64_t> left(numbers);
   for (size_t stride = 1; !left.empty(); stride *= 2) {
-    const llvm::ArrayRef<int64_t> next = left.take_front(stride);
-    if (fits(next.back()))
+    llvm::ArrayRef<int64_t> next = left.take_front(stride);
+    FitResult made = attempts.compile(with(next.back()));
+    // What takes too long, or is not possible, says nothing of the numbers before it.
+    while (!made.possible && next.size() > 1) {
+      next = next.take_front(next.size() / 2);
+      made = attempts.compile(with(next.back()));
+    }
+    if (!made.possible)
+      return 0;
+    if (!made.need)
       return *llvm::partition_point(next, [&](int64_t n) { return n != next.back() && !fits(n); });
     left = left.drop_front(next.size());
   }
@@ -191,10 +199,12 @@ std::string advise(Attempts &attempts, const Config &config) {
   const bool smaller = config.microBatch() > 1;
   if (smaller)
     all.push_back(microBatch(1));
-  const int64_t blocks = attempts.fits(all) ? 0 : fewestBlocks(attempts, config, all);
-  if (blocks)
-    all.insert(all.end() - smaller, vocabularyBlocks(blocks));
-  const FitResult least = attempts.compile(all);
+  FitResult least = attempts.compile(all);
+  if (!least.possible || least.need)
+    if (const int64_t blocks = fewestBlocks(attempts, config, all)) {
+      all.insert(all.end() - smaller, vocabularyBlocks(blocks));
+      least = attempts.compile(all);
+    }
   if (!least.possible)
     return "give more memory";
   if (least.need) {
@@ -213,7 +223,8 @@ std::string advise(Attempts &attempts, const Config &config) {
   // Each that is not needed goes, the costliest first.
   if (smaller)
     all.pop_back();
-  int64_t size = smaller ? largestMicroBatch(attempts, config, all) : 0;
+  // Where time does not last to find a larger one, 1 fits.
+  int64_t size = smaller ? std::max<int64_t>(largestMicroBatch(attempts, config, all), 1) : 0;
   auto with = [&](Changes changes) {
     if (size)
       changes.push_back(microBatch(size));

@@ -57,25 +57,31 @@ std::optional<int64_t> costOfAgain(linalg::GenericOp op) {
 class Rule : public RewriterBase::Listener {
 public:
   bool shouldFuse(OpOperand *operand) {
+    const std::optional<int64_t> count = countFused(operand);
+    ofNext = count.value_or(0);
+    return count.has_value();
+  }
+
+private:
+  /// What the two would compute again as one; none if they stay apart.
+  std::optional<int64_t> countFused(OpOperand *operand) {
     auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
     auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
     if (!producer || !consumer || producer.getNumParallelLoops() != producer.getNumLoops() ||
         producer.getNumLoops() != consumer.getNumLoops() ||
         countOps(producer) + countOps(consumer) > kMostFused)
-      return false;
-    ofNext = again.lookup(producer) + again.lookup(consumer);
+      return std::nullopt;
     if (operand->get().hasOneUse())
-      return true;
+      return again.lookup(producer) + again.lookup(consumer);
     // In memory anyway if a library call or a slice wants it.
     auto generic = [](Operation *user) { return isa<linalg::GenericOp>(user); };
     const std::optional<int64_t> cost = costOfAgain(producer);
     if (!cost || !llvm::all_of(operand->get().getUsers(), generic))
-      return false;
-    ofNext = again.lookup(consumer) + *cost;
-    return ofNext <= kMostComputedAgain;
+      return std::nullopt;
+    const int64_t count = again.lookup(consumer) + *cost;
+    return count <= kMostComputedAgain ? std::optional(count) : std::nullopt;
   }
 
-private:
   /// The op that an allowed fusion makes.
   void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
     if (isa<linalg::GenericOp>(op))

@@ -117,12 +117,12 @@ private:
       return;
     ReleaseInstance instance;
     // Of chunks that are streamed none is kept.
-    bool streamed = buffer.access.parts > 1;
+    const bool isChunked = buffer.access.parts > 1;
     for (LoopOp loop : loopsAround(op))
-      instance.atLast.push_back(streamed || at.isAtLast(loop));
+      instance.atLast.push_back(isChunked || at.isAtLast(loop));
     auto &list = releases[op];
     forget(buffer.access);
-    if (streamed)
+    if (isChunked)
       return list.push_back(instance);
     candidates[entryOf(buffer.access)].push_back({buffer.access, buffer.space, buffer.own, op,
                                                   list.size(), slotsTakenOf(buffer.access.storage),

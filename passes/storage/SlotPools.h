@@ -49,7 +49,6 @@ struct SlotPool {
   Role role() const { return StorageOp(needs.front()->storage).getRole(); }
   /// The bytes of a slot: those of the largest need.
   int64_t slotBytes() const;
-  int64_t peakBytes() const { return peak * slotBytes(); }
 };
 
 class SlotPools {

@@ -267,7 +267,8 @@ std::string Data::Describe() const {
                     ValidationSequences() == WholeSequences() ? "all " : "", ValidationSequences(),
                     ", each once\n");
   for (const Part &part : training)
-    if (options.objective == Objective::masked && !part.knows_special)
+    if (options.objective == Objective::masked && tokenizer.empty() &&
+        part.kind == SourceKind::tokens)
       absl::StrAppend(&text, "note: special tokens of ", part.source->name(),
                       " are masked as others are; tokens(..., tokenizer = \"FILE\") tells which "
                       "they are\n");

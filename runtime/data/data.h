@@ -123,7 +123,6 @@ private:
     std::shared_ptr<const Source> source;
     int64_t first = 0, windows = 0;
     bool packed = true;
-    bool knows_special = false; // which tokens are not masked
     SourceKind kind = SourceKind::bytes;
     std::string identity; // "tokens with fingerprint 0123456789abcdef"
   };

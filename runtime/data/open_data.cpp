@@ -122,7 +122,6 @@ absl::Status Data::OpenPart(const DataSource &source, Part &part) {
   part.source = *std::move(opened);
   part.packed = source.packed;
   part.kind = source.kind;
-  part.knows_special = source.kind == SourceKind::bytes || !source.tokenizer.empty();
   absl::StatusOr<std::vector<FilePrint>> files = part.source->Fingerprints();
   if (!files.ok())
     return files.status();

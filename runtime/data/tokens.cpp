@@ -72,7 +72,7 @@ public:
               const int64_t bit = next - at;
               const auto left = uint8_t(bits[size_t(bit / 8)] >> (bit % 8));
               if (left == 0)
-                next += 8 - bit % 8;
+                next = std::min(next + 8 - bit % 8, end);
               else
                 add(next + __builtin_ctz(left));
             }

@@ -213,7 +213,8 @@ void Engine::Impl::Record(const TraceEvent &event) {
 
 /// Fails after a signal, if that is wanted.
 void Engine::Impl::LookForSignal() {
-  if (!ends_on_signal || !graph.status().ok() || !Interrupted(*ends_on_signal))
+  if (!ends_on_signal || !graph.status().ok() ||
+      !InterruptedFor(*ends_on_signal, ends_on_signal_since))
     return;
   graph.Fail(Interruption());
   Pump();
@@ -347,6 +348,7 @@ absl::Status Engine::Drain() { return impl->Drain(); }
 void Engine::SetEndsOnSignal(std::optional<std::chrono::seconds> after) {
   MutexLock lock(impl->mutex);
   impl->ends_on_signal = after;
+  impl->ends_on_signal_since = std::chrono::steady_clock::now();
 }
 
 absl::Status Engine::status() const {

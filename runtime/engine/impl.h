@@ -53,6 +53,7 @@ struct Engine::Impl : boa_context, DeviceListener {
   bool cancelled ABSL_GUARDED_BY(mutex) = false; // Device::Cancel was called
   int64_t in_device ABSL_GUARDED_BY(mutex) = 0;  // threads in a call of it, without the mutex
   std::optional<std::chrono::seconds> ends_on_signal ABSL_GUARDED_BY(mutex);
+  std::chrono::steady_clock::time_point ends_on_signal_since ABSL_GUARDED_BY(mutex);
   bool driver_waits ABSL_GUARDED_BY(mutex) = false; // in the middle of a run, for commands to end
   boa_entry_point previous ABSL_GUARDED_BY(mutex) = nullptr; // the entry point of the last run
   std::vector<TraceEvent> trace ABSL_GUARDED_BY(mutex);

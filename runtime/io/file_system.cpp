@@ -60,22 +60,27 @@ absl::StatusOr<std::string> ReadSmallFile(Directory &directory, const std::strin
   return ReadWhole(directory.Open(name, {}));
 }
 
-/// Those of the file, or `fresh` ones if it is not there. So it is with a link or a pipe, which has
-/// none that a file could keep.
-static absl::StatusOr<int> PermissionsOf(Directory &directory, const std::string &name, int fresh) {
+/// Those of the file; none if it is not there. So it is with a link or a pipe, which has none that
+/// a file could keep.
+static absl::StatusOr<std::optional<int>> PermissionsOf(Directory &directory,
+                                                        const std::string &name) {
   absl::StatusOr<std::unique_ptr<OpenFile>> old = directory.Open(name, {});
-  if (old.ok())
-    return (*old)->Permissions();
+  if (old.ok()) {
+    absl::StatusOr<int> permissions = (*old)->Permissions();
+    return permissions.ok() ? absl::StatusOr<std::optional<int>>(*permissions)
+                            : permissions.status();
+  }
   if (absl::IsNotFound(old.status()) || absl::IsFailedPrecondition(old.status()) ||
       absl::IsPermissionDenied(old.status()))
-    return fresh;
+    return std::nullopt;
   return old.status();
 }
 
 static absl::Status WriteNewFile(Directory &directory, const std::string &name,
-                                 absl::string_view contents, int permissions) {
-  absl::StatusOr<std::unique_ptr<OpenFile>> file = directory.Open(
-      name, {/*write=*/true, /*create=*/true, /*exclusive=*/true, /*direct=*/false, permissions});
+                                 absl::string_view contents, std::optional<int> kept, int fresh) {
+  absl::StatusOr<std::unique_ptr<OpenFile>> file =
+      directory.Open(name, {/*write=*/true, /*create=*/true, /*exclusive=*/true, /*direct=*/false,
+                            kept.value_or(fresh), /*exact=*/kept.has_value()});
   if (!file.ok())
     return file.status();
   absl::Status status = (*file)->Write(0, contents.data(), int64_t(contents.size()));
@@ -88,14 +93,14 @@ absl::Status ReplaceFile(Directory &directory, const std::string &name, absl::st
     return absl::FailedPreconditionError(
         absl::StrFormat("cannot write %s/%s: it would have %d bytes, and at most %d are read again",
                         directory.path(), name, contents.size(), kMostSmallBytes));
-  absl::StatusOr<int> kept = PermissionsOf(directory, name, permissions);
+  absl::StatusOr<std::optional<int>> kept = PermissionsOf(directory, name);
   if (!kept.ok())
     return kept.status();
   const std::string next = name + ".tmp";
   // Left by a crash, or planted: a link of that name is removed, not followed.
   if (absl::Status status = directory.Unlink(next); !status.ok() && !absl::IsNotFound(status))
     return status;
-  absl::Status status = WriteNewFile(directory, next, contents, *kept);
+  absl::Status status = WriteNewFile(directory, next, contents, *kept, permissions);
   if (status.ok())
     status = directory.Rename(next, name);
   if (!status.ok()) {

@@ -75,6 +75,7 @@ struct OpenMode {
   bool exclusive = false;       // with create: an error if it is there
   bool direct = false;          // past the page cache, where the file system can
   int permissions = kReadByAll; // of a file that is made
+  bool exact = false;           // these, in spite of the umask
 };
 
 /// The kind of file that a name stands for. Links are not followed.

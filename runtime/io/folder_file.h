@@ -24,7 +24,7 @@ namespace boa {
 /// cache has it: to a blob of the same model. NotFound if there is none.
 absl::Status CheckFolderFile(const std::string &folder, const std::string &name);
 
-/// The whole of such a file, of at most 1 GiB.
+/// The whole of such a file, of at most kMostInputBytes.
 absl::StatusOr<std::string> ReadFolderFile(const std::string &folder, const std::string &name);
 
 /// The folder of a path: "." where it names none.

@@ -21,12 +21,12 @@ static std::set<std::string> FilesIn(const std::string &folder, std::error_code 
 }
 
 /// What cannot be looked at stays.
-void NewOutputs::Add(const std::string &path) {
+void NewOutputs::AddFolder(const std::string &path, IsOwn is_own) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(path, error);
   if (status.type() == fs::file_type::none)
     return;
-  Output output = {path, fs::exists(status), {}};
+  Output output = {path, is_own, fs::exists(status), {}};
   error.clear();
   if (fs::is_directory(status))
     output.files = FilesIn(path, error);
@@ -37,10 +37,11 @@ void NewOutputs::Add(const std::string &path) {
 NewOutputs::~NewOutputs() {
   std::error_code error;
   for (auto output = outputs.rbegin(); output != outputs.rend(); ++output) {
-    if (fs::is_directory(fs::symlink_status(output->path, error)))
+    if (output->is_own && fs::is_directory(fs::symlink_status(output->path, error)))
       for (const std::string &name : FilesIn(output->path, error)) {
         const fs::path file = fs::path(output->path) / name;
-        if (output->files.count(name) == 0 && fs::is_regular_file(fs::symlink_status(file, error)))
+        if (output->is_own(name) && output->files.count(name) == 0 &&
+            fs::is_regular_file(fs::symlink_status(file, error)))
           fs::remove(file, error);
       }
     if (!output->was_there)

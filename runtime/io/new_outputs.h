@@ -23,13 +23,17 @@ public:
   NewOutputs(const NewOutputs &) = delete;
   NewOutputs &operator=(const NewOutputs &) = delete;
 
-  /// A file that will be made, or a folder in which files will be.
-  void Add(const std::string &path);
+  using IsOwn = bool (*)(const std::string &name);
+  /// A file that will be made.
+  void Add(const std::string &path) { AddFolder(path, nullptr); }
+  /// A folder in which files of such names will be. What a person puts there meanwhile stays.
+  void AddFolder(const std::string &path, IsOwn is_own);
   void Keep() { outputs.clear(); }
 
 private:
   struct Output {
     std::string path;
+    IsOwn is_own;
     bool was_there;
     std::set<std::string> files; // that it had, of a folder
   };

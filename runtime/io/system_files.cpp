@@ -282,9 +282,8 @@ absl::StatusOr<std::unique_ptr<OpenFile>> OpenAt(const Place &place, const OpenM
     return absl::NotFoundError(absl::StrCat("cannot open ", place.path, ": Not a directory"));
   if (fd < 0)
     return DecisiveError(mode.create ? "create" : "open", place.path);
-  // Permissions that another file had are kept in spite of the umask, where the file system has
-  // any.
-  if (mode.exclusive && mode.permissions != kReadByAll && mode.permissions != kOwnerOnly)
+  // Where the file system has any.
+  if (mode.exclusive && mode.exact)
     (void)fchmod(fd, mode_t(mode.permissions));
   absl::StatusOr<std::string> degraded = SettleFlags(fd, place.path, mode.direct);
   auto file = std::make_unique<SystemFile>(fd, place.path, degraded.ok() ? *degraded : "");

@@ -11,6 +11,7 @@
 #include "runtime/probe/host.h"
 #include "runtime/state/checksum.h"
 #include "runtime/support/mutex.h"
+#include "runtime/support/threads.h"
 #include "runtime/support/units.h"
 
 #include "absl/strings/str_cat.h"
@@ -262,10 +263,13 @@ absl::StatusOr<Figure> MeasureTransfers(Scratch &scratch, double seconds) {
     std::atomic<bool> over{false};
     absl::StatusOr<PhaseParts> parts;
     const double begin = ProbeNow();
-    std::thread transfers([&] {
+    std::thread transfers;
+    absl::Status started = StartThread("the thread of transfers", transfers, [&] {
       parts = scratch.Run(Scratch::Kind::both, part, IoOptions().depth, /*sum=*/true);
       over = true;
     });
+    if (!started.ok())
+      return started;
     const double beside = product->Rate([&] { return over.load(); });
     transfers.join();
     const double took = ProbeNow() - begin, after = alone();

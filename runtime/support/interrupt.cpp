@@ -26,7 +26,7 @@ constexpr char kSignalPayload[] = "boa/signal";
 constexpr int64_t kOneSignalNs = 250'000'000; // what comes within it may be the same one
 
 // Signal handlers reach nothing but globals. They run on any thread.
-std::atomic<int> first_signal{0}, sigint_count{0};
+std::atomic<int> first_signal{0};
 std::atomic<int64_t> signal_ns{0}, asked_ns{0}; // times of the first, and first SIGINT or SIGTERM
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 struct sigaction previous[std::size(kSignals)];
@@ -67,7 +67,7 @@ void OnSignal(int signal) {
   if (signal == SIGINT || signal == SIGTERM) {
     int64_t asked = 0;
     const bool first = asked_ns.compare_exchange_strong(asked, now);
-    if ((!first && now - asked > kOneSignalNs) || (signal == SIGINT && ++sigint_count > 1))
+    if (!first && now - asked > kOneSignalNs)
       _exit(128 + signal);
     if (first)
       PrintNote();
@@ -80,7 +80,7 @@ void OnSignal(int signal) {
 }
 
 void Reset() {
-  first_signal = sigint_count = 0;
+  first_signal = 0;
   signal_ns = asked_ns = 0;
   SetStopNote("");
 }
@@ -114,8 +114,12 @@ const InterruptGuard &InterruptsUntilExit() {
   return interrupts;
 }
 
-bool Interrupted(std::chrono::nanoseconds ago) {
-  return first_signal != 0 && (ago.count() == 0 || NowNs() - signal_ns >= ago.count());
+bool Interrupted() { return first_signal != 0; }
+
+bool InterruptedFor(std::chrono::nanoseconds least, std::chrono::steady_clock::time_point begin) {
+  // steady_clock is CLOCK_MONOTONIC.
+  const int64_t from = std::chrono::nanoseconds(begin.time_since_epoch()).count();
+  return Interrupted() && NowNs() - std::max<int64_t>(signal_ns, from) >= least.count();
 }
 
 void SetStopNote(absl::string_view text) {

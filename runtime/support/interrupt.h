@@ -25,9 +25,9 @@ namespace boa {
 /// SIGPIPE (the reader of the output is gone). So a run can commit before it ends. Output to a
 /// terminal or pipe that is gone is lost.
 ///
-/// The first SIGINT or SIGTERM prints the note of SetStopNote. A second SIGINT ends the process at
-/// once, with status 128 + signal. So does a SIGTERM, or one of each, a quarter of a second after
-/// the first: `timeout` and other parents send one signal twice. SIGHUP and SIGPIPE end nothing,
+/// The first SIGINT or SIGTERM prints the note of SetStopNote. A second one, a quarter of a second
+/// after the first, ends the process at once, with status 128 + signal. What comes before is the
+/// same one: `timeout` and other parents send one signal twice. SIGHUP and SIGPIPE end nothing,
 /// because a terminal that closes sends several. A signal that was ignored before (nohup, a
 /// background job) stays ignored. Only one guard may live at a time.
 class InterruptGuard {
@@ -46,8 +46,10 @@ public:
 /// can take the place of the last message and its exit status.
 const InterruptGuard &InterruptsUntilExit();
 
-/// Whether the guard that lives has noted a signal, and so long ago. Any thread may ask.
-bool Interrupted(std::chrono::nanoseconds ago = {});
+/// Whether the guard that lives has noted a signal. Any thread may ask.
+bool Interrupted();
+/// The same, and at least so long has passed since the signal and since `begin`.
+bool InterruptedFor(std::chrono::nanoseconds, std::chrono::steady_clock::time_point begin);
 
 /// What the end of the process waits for, from now on, for a person who sends a signal. Empty:
 /// nothing that takes long. One thread sets it; it is cut after some hundred bytes.

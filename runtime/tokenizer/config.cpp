@@ -113,12 +113,20 @@ absl::StatusOr<std::vector<int32_t>> IdsOf(const NamingFile &file, const std::st
                         id.dump().substr(0, 40));
     if (!id.is_number_unsigned()) // -1 is a way to say none
       continue;
-    if (TextOf(definition, id.get<uint64_t>()))
+    const std::optional<std::string> text = TextOf(definition, id.get<uint64_t>());
+    const bool is_added =
+        std::any_of(definition.added.begin(), definition.added.end(), [&](const AddedToken &added) {
+          return uint64_t(added.id) == id.get<uint64_t>();
+        });
+    // A number that a family has by default may be any word of another vocabulary.
+    if (is_added)
       ids.push_back(id.get<int32_t>());
     else
       definition.notes.push_back(
           absl::StrCat("`", file.path, "`: `", token, "_token_id` is ", id.dump(),
-                       ", which the tokenizer does not have: it is left out"));
+                       text ? absl::StrCat(", ", Backquoted(*text), ", which is no added token")
+                            : ", which the tokenizer does not have",
+                       ": it is left out"));
   }
   return ids;
 }

@@ -42,8 +42,9 @@ absl::StatusOr<std::optional<double>> Evaluation::Run(int64_t step) {
     counted += batches.counted();
   }
   std::optional<double> loss;
-  if (!interrupt.interrupted())
-    loss = sum / double(std::max<int64_t>(counted, 1));
+  // Without a target there is no loss, and none that could be the best.
+  if (!interrupt.interrupted() && counted > 0)
+    loss = sum / double(counted);
   traffic.Begin();
   return loss;
 }

@@ -12,13 +12,17 @@
 #include "runtime/io/input_file.h"
 #include "runtime/io/new_file.h"
 #include "runtime/weights/gguf_tokenizer.h"
+#include "runtime/weights/rest_file.h"
 #include "runtime/weights/weight_files.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "nlohmann/json.hpp"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 namespace boa {
 
@@ -39,6 +43,16 @@ static constexpr const char *kSmallFiles[] = {"generation_config.json",
 
 std::string FolderBeside(const std::string &spec) {
   return std::filesystem::path(spec).replace_extension(".hf").string();
+}
+
+bool IsNameOfFolder(const std::string &name) {
+  if (name == "config.json" || name == kRestFile || name == kWeightsIndex ||
+      absl::StartsWith(name, "adapter_"))
+    return true;
+  if (absl::StartsWith(name, "model") && absl::EndsWith(name, ".safetensors"))
+    return true;
+  return std::any_of(std::begin(kSmallFiles), std::end(kSmallFiles),
+                     [&](const char *small) { return name == small; });
 }
 
 absl::Status WriteSmallFile(const std::string &path, const std::string &text) {

@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/status/statusor.h"
 
 #include <cstdint>
 #include <string>
@@ -24,6 +23,9 @@ std::string FolderBeside(const std::string &spec);
 /// file, those are made that it stands for (TokenizerOfGguf). Returns "", or a note that there is
 /// no tokenizer.
 absl::StatusOr<std::string> CopySmallFiles(const std::string &from, const std::string &to);
+
+/// Whether an import or export gives this name to a file of its folder.
+bool IsNameOfFolder(const std::string &name);
 
 /// Writes a file, complete or not at all. Refuses to replace one with other contents.
 absl::Status WriteSmallFile(const std::string &path, const std::string &text);

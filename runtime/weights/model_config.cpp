@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A key is read, known to change nothing, null or false, or refused. Defaults are those of
+// A key is read, known to change nothing, null, false or empty, or refused. Defaults are those of
 // transformers, which newer versions do not write out.
 //
 //===----------------------------------------------------------------------===//

@@ -61,6 +61,7 @@ TEST(Interrupts, ASecondOneEndsAtOnceUnlessItIsTheSame) {
     _exit(0);
   };
   EXPECT_EXIT(end({SIGTERM, SIGTERM}, {}), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(end({SIGINT, SIGINT}, {}), testing::ExitedWithCode(0), "");
   EXPECT_EXIT(end({SIGTERM, SIGTERM}, kLater), testing::ExitedWithCode(128 + SIGTERM), "");
   EXPECT_EXIT(end({SIGTERM, SIGINT}, kLater), testing::ExitedWithCode(128 + SIGINT), "");
   EXPECT_EXIT(end({SIGINT, SIGTERM}, kLater), testing::ExitedWithCode(128 + SIGTERM), "");

@@ -166,7 +166,7 @@ absl::Status importFolder(const ImportOptions &options) {
   const std::string beside = FolderBeside(options.spec);
   NewOutputs outputs;
   outputs.Add(options.spec);
-  outputs.Add(beside);
+  outputs.AddFolder(beside, IsNameOfFolder);
   if (status.ok())
     status = WriteSmallFile(options.spec, text);
   if (!status.ok())
@@ -243,7 +243,7 @@ absl::Status exportFolder(const ExportOptions &options) {
       !status.ok())
     return status;
   NewOutputs outputs;
-  outputs.Add(options.folder);
+  outputs.AddFolder(options.folder, IsNameOfFolder);
   InterruptsUntilExit(); // nothing was written until here
   std::string state = options.state;
   if (state.empty())

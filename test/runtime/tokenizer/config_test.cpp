@@ -98,6 +98,12 @@ TEST_F(BesideTest, WhatIsNoTokenIsLeftOutOrRefused) {
   EXPECT_THAT((*tokenizer)->notes(),
               ElementsAre(HasSubstr("`eos_token` is `<end>`, which is no token: it is left out"),
                           HasSubstr("`eos_token_id` is 50256, which the tokenizer does not have")));
+  // The number of a word, as another vocabulary's default has it.
+  const auto word = Open({{"config.json", R"({"eos_token_id": 7})"}});
+  ASSERT_TRUE(word.ok()) << word.status();
+  EXPECT_EQ((*word)->eos(), -1);
+  EXPECT_THAT((*word)->notes(),
+              ElementsAre(HasSubstr(", which is no added token: it is left out")));
   EXPECT_THAT(Error({{"tokenizer_config.json", R"({"eos_token": "<end>"})"}}),
               HasSubstr("`eos_token` is `<end>`, which is no token"));
   EXPECT_THAT(
