@@ -161,7 +161,7 @@ static std::string describe(const frontend::Spec &spec) {
                       spec.shape.context, " tokens from ", train.data, "\n");
 }
 
-/// What a training would say, or end with.
+/// The notes that a training prints, or the error that it ends with.
 static std::string notesOf(const TrainSettings &train) {
   std::string text = DescribeWarmup(train);
   if (!text.empty())
@@ -332,7 +332,7 @@ static void useOwnProducts(ModuleOp module) {
   writeConfig(module, kMachineConfig, machine);
 }
 
-/// What the program may call: the runtime's functions, or those that take their place.
+/// The functions that a program may call: the runtime's, or those in their place.
 static std::vector<HostSymbol> symbolsOf(const CompileRequest &request) {
   std::vector<HostSymbol> symbols = request.replaced;
   for (const RuntimeSymbol &symbol : RuntimeSymbols())

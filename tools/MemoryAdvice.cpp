@@ -118,8 +118,8 @@ Changes changesOf(const Config &config) {
   return changes;
 }
 
-/// The first of some numbers, each of which takes less memory and longer to compile than the one
-/// before, that fits with the changes; 0 if none does.
+/// The first number that fits with the changes; 0 if none does. Each number takes less memory than
+/// the one before, and longer to compile.
 int64_t findFirst(Attempts &attempts, const Changes &changes, const std::vector<int64_t> &numbers,
                   std::string (*change)(int64_t)) {
   auto with = [&](int64_t number) {

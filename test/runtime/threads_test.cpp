@@ -39,7 +39,7 @@ TEST(Threads, ThatCannotStartAreErrors) {
   });
 }
 
-// The caller does what no worker does.
+// The caller does the work of workers that did not start.
 TEST(Threads, ALoopNeedsNone) {
   WithoutNewThreads([] {
     SetThreads(3);

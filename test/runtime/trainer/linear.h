@@ -54,7 +54,7 @@ void Predict(boa_context *, int64_t step, int64_t pending);
 /// for a little noise.
 std::string Text(size_t bytes);
 
-/// What the kernel of an evaluation does first; null: nothing.
+/// The kernel of an evaluation calls it first; null: it calls nothing.
 extern std::function<void()> on_forward;
 
 /// The training kernel writes NaN from this call on; negative: never.

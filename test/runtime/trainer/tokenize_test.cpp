@@ -130,7 +130,7 @@ TEST_F(TokenizeTest, TextsAndErrors) {
   EXPECT_FALSE(Tokenize(options, out).ok());
 }
 
-// Nothing is left of what was not finished.
+// An unfinished file leaves nothing.
 TEST_F(TokenizeTest, ASignalEndsIt) {
   AddText(std::string(1000, 'a'));
   options.part_bytes = 10;

@@ -103,7 +103,7 @@ TEST_F(ModelConfigTest, AllRefusalsComeAtOnce) {
         "\n  key `rope_scaling.extra`: Boa does not know", "\n  key `dtype`: `int8`: expected",
         "\n  key `partial_rotary_factor`: expected all of each head"})
     EXPECT_THAT(error, HasSubstr(expected));
-  // What follows from a fault is none.
+  // A fault that follows from another one is not told.
   EXPECT_EQ(Error({{"num_attention_heads", nullptr}}).find("divisor"), std::string::npos);
   // One is as it was.
   EXPECT_THAT(Error({{"logits_scaling", 8.0}}),

@@ -153,7 +153,7 @@ TEST_F(SafetensorsTest, MissingFileIsSaid) {
             "cannot open nowhere.safetensors: No such file or directory");
 }
 
-// Each shard of a folder is an open file, and the limit is told before one is missing.
+// Each shard of a folder is an open file. The error names the limit before one is missing.
 TEST_F(SafetensorsTest, MoreShardsThanFilesThatMayBeOpen) {
   std::string index = "{\"weight_map\": {";
   for (int i = 0; i < 100; ++i)
