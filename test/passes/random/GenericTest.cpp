@@ -64,6 +64,7 @@ int64_t setting(const char *name, int64_t otherwise) {
 struct Program {
   std::string name, text;
   boa::Purpose purpose;
+  boa::DeviceKind device;
   size_t next;
 };
 
@@ -71,6 +72,7 @@ struct Source {
   const char *example;
   boa::Purpose purpose;
   std::vector<std::string> settings;
+  boa::DeviceKind device = boa::DeviceKind::cpu;
 };
 
 const std::vector<Source> &sources() {
@@ -92,6 +94,17 @@ const std::vector<Source> &sources() {
       {"llama", boa::Purpose::generate,
        with({"model.heads=2", "model.kv_heads=1", "model.hidden=8", "model.vocab=16"})},
       {"gpt", boa::Purpose::predict, with({"model.heads=2", "model.vocab=16"})},
+      {"gpt", boa::Purpose::train,
+       with({"model.heads=2", "model.vocab=16", "train.batch=2", "plan.micro_batch=1",
+             "train.compute=f32", "train.clip=1"}),
+       boa::DeviceKind::cuda},
+      {"llama", boa::Purpose::train,
+       with({"model.heads=2", "model.kv_heads=1", "model.hidden=8", "model.vocab=16",
+             "train.batch=4", "plan.micro_batch=2", "train.weights=bf16", "train.compute=bf16"}),
+       boa::DeviceKind::cuda},
+      {"llama", boa::Purpose::generate,
+       with({"model.heads=2", "model.kv_heads=1", "model.hidden=8", "model.vocab=16"}),
+       boa::DeviceKind::cuda},
   };
   return all;
 }
@@ -121,8 +134,11 @@ std::string printGeneric(ModuleOp module) {
 std::vector<Program> makePrograms() {
   std::vector<Program> programs;
   for (const Source &source : sources()) {
-    boa::frontend::FrontendResult result = boa::frontend::compileFiles(
-        {BOA_SOURCE_DIR "/examples/" + std::string(source.example) + ".boa"}, source.settings);
+    const std::string examples = BOA_SOURCE_DIR "/examples/";
+    std::vector<std::string> files{examples + source.example + ".boa"};
+    if (source.device == boa::DeviceKind::cuda)
+      files.push_back(examples + "machines/rtx-4090.boa");
+    boa::frontend::FrontendResult result = boa::frontend::compileFiles(files, source.settings);
     EXPECT_TRUE(result.spec) << result.diagnostics;
     if (!result.spec)
       continue;
@@ -131,10 +147,10 @@ std::vector<Program> makePrograms() {
       options.batch = options.microBatch = 1;
     auto context = makeContext();
     auto module = boa::frontend::generateModel(*result.spec, *context, options);
-    for (auto [i, pass] : llvm::enumerate(passesOf(source.purpose))) {
+    for (auto [i, pass] : llvm::enumerate(passesOf(source.purpose, source.device))) {
       if (pass.beginsPhase)
         programs.push_back({llvm::formatv("{0} before {1}", source.example, pass.name),
-                            printGeneric(*module), source.purpose, i});
+                            printGeneric(*module), source.purpose, source.device, i});
       PassManager pm(context.get());
       pass.add(pm);
       EXPECT_TRUE(succeeded(pm.run(*module))) << source.example << ", " << pass.name;
@@ -166,8 +182,8 @@ Mutant makeMutant(const std::vector<Program> &programs, uint64_t seed) {
 /// Those that it goes through.
 std::vector<PhasePass> passesFrom(const Mutant &mutant) {
   std::vector<PhasePass> passes;
-  for (const PhasePass &pass :
-       llvm::drop_begin(passesOf(mutant.program->purpose), mutant.program->next))
+  for (const PhasePass &pass : llvm::drop_begin(
+           passesOf(mutant.program->purpose, mutant.program->device), mutant.program->next))
     if (mutant.closes || !pass.closesPhase)
       passes.push_back(pass);
   return passes;

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What buildPipeline puts together, for a CPU, as a list: so that a program may begin anywhere in
-// it, and the verifiers that close phases may be left out.
+// What buildPipeline puts together as a list: so that a program may begin anywhere in it, and the
+// verifiers that close phases may be left out.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_TEST_PASSES_RANDOM_PHASES_H
@@ -25,7 +25,9 @@ struct PhasePass {
   bool beginsPhase = false, closesPhase = false;
 };
 
-const std::vector<PhasePass> &passesOf(Purpose purpose);
+/// A device of CUDA gets all optional passes of products and attention. Its code is not translated
+/// to PTX.
+const std::vector<PhasePass> &passesOf(Purpose purpose, DeviceKind device);
 
 } // namespace boa::random
 
