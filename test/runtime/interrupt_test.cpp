@@ -27,7 +27,9 @@ TEST(Interrupts, AreNotedWhileAGuardLives) {
     raise(SIGHUP);
     EXPECT_EQ(guard.signal(), SIGTERM);
     EXPECT_TRUE(Interrupted());
-    EXPECT_FALSE(Interrupted(std::chrono::hours(1)));
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_TRUE(InterruptedFor(std::chrono::nanoseconds(0), begin));
+    EXPECT_FALSE(InterruptedFor(std::chrono::hours(1), begin));
     EXPECT_EQ(SignalOf(Interruption()), SIGTERM);
     EXPECT_EQ(IfInterrupted(Interruption(), "what was kept").message(), "what was kept");
     EXPECT_EQ(SignalOf(IfInterrupted(Interruption(), "what was kept")), SIGTERM);
