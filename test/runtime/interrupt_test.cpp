@@ -64,6 +64,8 @@ TEST(Interrupts, ASecondOneEndsAtOnceUnlessItIsTheSame) {
   };
   EXPECT_EXIT(end({SIGTERM, SIGTERM}, {}), testing::ExitedWithCode(0), "");
   EXPECT_EXIT(end({SIGINT, SIGINT}, {}), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(end({SIGTERM, SIGHUP, SIGHUP, SIGPIPE, SIGTERM, SIGINT}, {}),
+              testing::ExitedWithCode(0), "");
   EXPECT_EXIT(end({SIGTERM, SIGTERM}, kLater), testing::ExitedWithCode(128 + SIGTERM), "");
   EXPECT_EXIT(end({SIGTERM, SIGINT}, kLater), testing::ExitedWithCode(128 + SIGINT), "");
   EXPECT_EXIT(end({SIGINT, SIGTERM}, kLater), testing::ExitedWithCode(128 + SIGTERM), "");
