@@ -94,16 +94,9 @@ const std::vector<Source> &sources() {
       {"llama", boa::Purpose::generate,
        with({"model.heads=2", "model.kv_heads=1", "model.hidden=8", "model.vocab=16"})},
       {"gpt", boa::Purpose::predict, with({"model.heads=2", "model.vocab=16"})},
-      {"gpt", boa::Purpose::train,
-       with({"model.heads=2", "model.vocab=16", "train.batch=2", "plan.micro_batch=1",
-             "train.compute=f32", "train.clip=1"}),
-       boa::DeviceKind::cuda},
       {"llama", boa::Purpose::train,
        with({"model.heads=2", "model.kv_heads=1", "model.hidden=8", "model.vocab=16",
              "train.batch=4", "plan.micro_batch=2", "train.weights=bf16", "train.compute=bf16"}),
-       boa::DeviceKind::cuda},
-      {"llama", boa::Purpose::generate,
-       with({"model.heads=2", "model.kv_heads=1", "model.hidden=8", "model.vocab=16"}),
        boa::DeviceKind::cuda},
   };
   return all;

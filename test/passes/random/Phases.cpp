@@ -86,7 +86,7 @@ static void addCudaPasses(KernelPasses passes) {
   passes.function("kernel-form-groups", createFormKernelGroups);
   passes.function("cuda-emit-groups", createCudaEmitGroups, true);
   passes.function("cuda-offer-attention", createCudaOfferAttention);
-  passes.function("cuda-emit-attention", createCudaEmitAttention, true);
+  passes.function("cuda-emit-attention", createCudaEmitAttention);
   passes.function("cuda-split-products", createCudaSplitProducts);
   passes.function("cuda-emit-products", createCudaEmitProducts);
   passes.function("canonicalize", [] { return createCanonicalizerPass(); });
