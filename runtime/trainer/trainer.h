@@ -19,9 +19,9 @@
 // resumed run may differ in everything else. It reports each change of the training.
 //
 // SIGINT, SIGTERM, SIGHUP or SIGPIPE ends the run after the step in progress, with a
-// commit. Before the first step and behind the last, it ends what takes long. A second
-// one ends the process at once and loses the steps since the last commit
-// (support/interrupt.h).
+// commit. It leaves out the rest of an evaluation: only kernels and transfers under way
+// end. Before the first step and behind the last, it ends what takes long. A second one ends the
+// process at once and loses the steps since the last commit (support/interrupt.h).
 //
 // Ownership: the arguments must outlive the call.
 // Threads: Train runs on the caller's thread, the driver. Only one run at a time, because
