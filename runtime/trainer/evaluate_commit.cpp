@@ -76,6 +76,9 @@ absl::Status Evaluate(const Program &compiled, const Kernels &kernels, const Ent
   if (absl::Status status = request.Check(); !status.ok())
     return status;
   const Program &program = request.program();
+  if (absl::Status status = StateStore::CheckFree(request.disk(), request.directories());
+      !status.ok())
+    return status;
   if (absl::Status status = CheckMemoryLeft(program); !status.ok())
     return status;
   const std::string &directory = request.directories()[0];

@@ -68,6 +68,10 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   absl::StatusOr<bool> finished = request.IsFinished();
   if (!finished.ok() || *finished)
     return finished.status();
+  // First, since another run of this state has memory, too.
+  if (absl::Status status = StateStore::CheckFree(request.disk(), request.directories());
+      !status.ok())
+    return status;
   if (absl::Status status = CheckMemoryLeft(program); !status.ok())
     return status;
 
