@@ -9,6 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/analysis/Tracer.h"
+
+#include "dialect/ChunkLoops.h"
 #include "passes/analysis/ValueNumber.h"
 
 #include "mlir/IR/BuiltinOps.h"
