@@ -255,6 +255,7 @@ absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Pha
   PipelineOptions options = PipelineOptions::get(module);
   options.deviceCode = request.deviceCode == "ptx" ? DeviceCode::ptx : DeviceCode::emulated;
   options.blockRows = request.blockRows;
+  options.onlyFits = request.onlyFits;
   // No kernel runs, but the memory that they need is that of the machine's device.
   if (request.simulate)
     options.deviceCode = DeviceCode::none;

@@ -39,6 +39,7 @@ struct CompileRequest {
   Purpose purpose = Purpose::train;       // others take one sequence at a time
   bool base = false;                      // the model without its adapters
   bool unlimited = false;                 // for names and shapes alone: any memory will do
+  bool onlyFits = false;                  // PipelineOptions
   bool simulate = false;                  // nothing runs on the device: there need be none
   std::string dump;                       // directory for the IR after every pass
   std::string cpu = "host";
