@@ -86,6 +86,9 @@ public:
   /// another reason.
   const std::optional<MemoryNeed> &memoryNeed() const { return need; }
 
+  /// Where the last program (jit) names its data, as FILE:LINE:COLUMN; empty: not known.
+  const std::string &dataPlace() const { return place; }
+
   /// Of a quiet one, since the last module was loaded.
   const std::string &diagnostics() const { return said; }
 
@@ -119,7 +122,7 @@ private:
   bool quiet;
   KernelStore *store;
   std::optional<MemoryNeed> need;
-  std::string said;
+  std::string said, place;
   std::unique_ptr<mlir::MLIRContext> context;
   std::map<std::string, mlir::OwningOpRef<mlir::ModuleOp>> described; // kernels, by key
 };

@@ -107,6 +107,9 @@ absl::Status Evaluate(const Program &compiled, const Kernels &kernels, const Ent
   StepQueue steps(request, entries, *data, *std::move(engine));
   if (const std::string change = (*state)->ComputationChange(); !change.empty())
     std::fprintf(stderr, "%s\n", Printable(change).c_str());
+  if (const std::string other = DescribeOtherTokens((*state)->Committed().extra, data->facts());
+      !other.empty())
+    std::fprintf(stderr, "note: %s\n", Printable(other).c_str());
   if (absl::Status status = Restore(program, **state, steps.engine()); !status.ok())
     return AsItWas(status);
 

@@ -117,6 +117,10 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
       data->Continue(first, state.Committed().samples);
       return RestoreCommit(request, settings, state, engine, report);
     }
+    if (*base)
+      if (const std::string other = DescribeOtherTokens((*base)->settings(), settings);
+          !other.empty())
+        report.Say(absl::StrCat("note: ", other));
     absl::Status status = FillParameters(request, base->get(), given->get(), engine, report);
     base->reset(); // it is read no more
     given->reset();

@@ -70,6 +70,7 @@ struct TrainerOptions {
   std::string from;                  // a state whose weights to begin with, or a commit of it
   std::optional<int64_t> steps;      // instead of the program's
   std::string data;                  // instead of the program's; empty: its own
+  std::string data_place;            // of `data` in its spec, for errors; empty: not known
   std::string tokens;                // where tokens of texts are kept; empty: beside the state
   std::string metrics, trace;        // files; empty: none
   std::string tensorboard;           // a folder for events; empty: none
