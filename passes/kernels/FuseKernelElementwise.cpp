@@ -87,10 +87,12 @@ private:
     if (isa<linalg::GenericOp>(op))
       again[op] = std::exchange(ofNext, 0);
   }
-  /// Without operands that it has twice, for example.
+  /// By one without operands that it has twice, or without results that nobody uses, which are
+  /// null.
   void notifyOperationReplaced(Operation *op, ValueRange results) override {
-    if (Operation *now = results.empty() ? nullptr : results.front().getDefiningOp())
-      again[now] = std::max(again.lookup(now), again.lookup(op));
+    for (Value result : results)
+      if (Operation *now = result ? result.getDefiningOp() : nullptr)
+        again[now] = std::max(again.lookup(now), again.lookup(op));
   }
   void notifyOperationErased(Operation *op) override { again.erase(op); }
 

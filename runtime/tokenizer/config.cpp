@@ -123,8 +123,8 @@ absl::StatusOr<std::vector<int32_t>> IdsOf(const NamingFile &file, const std::st
         std::any_of(definition.added.begin(), definition.added.end(), [&](const AddedToken &added) {
           return uint64_t(added.id) == id.get<uint64_t>();
         });
-    // A number that a family has by default may be any word of another vocabulary.
-    if (is_added)
+    // A number of config.json that a family has by default may be any word of another vocabulary.
+    if (is_added || (text && file.name == kGeneration))
       ids.push_back(id.get<int32_t>());
     else
       definition.notes.push_back(

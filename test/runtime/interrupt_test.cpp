@@ -27,7 +27,9 @@ TEST(Interrupts, AreNotedWhileAGuardLives) {
     raise(SIGHUP);
     EXPECT_EQ(guard.signal(), SIGTERM);
     EXPECT_TRUE(Interrupted());
-    EXPECT_FALSE(Interrupted(std::chrono::hours(1)));
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_TRUE(InterruptedFor(std::chrono::nanoseconds(0), begin));
+    EXPECT_FALSE(InterruptedFor(std::chrono::hours(1), begin));
     EXPECT_EQ(SignalOf(Interruption()), SIGTERM);
     EXPECT_EQ(IfInterrupted(Interruption(), "what was kept").message(), "what was kept");
     EXPECT_EQ(SignalOf(IfInterrupted(Interruption(), "what was kept")), SIGTERM);
@@ -62,6 +64,8 @@ TEST(Interrupts, ASecondOneEndsAtOnceUnlessItIsTheSame) {
   };
   EXPECT_EXIT(end({SIGTERM, SIGTERM}, {}), testing::ExitedWithCode(0), "");
   EXPECT_EXIT(end({SIGINT, SIGINT}, {}), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(end({SIGTERM, SIGHUP, SIGHUP, SIGPIPE, SIGTERM, SIGINT}, {}),
+              testing::ExitedWithCode(0), "");
   EXPECT_EXIT(end({SIGTERM, SIGTERM}, kLater), testing::ExitedWithCode(128 + SIGTERM), "");
   EXPECT_EXIT(end({SIGTERM, SIGINT}, kLater), testing::ExitedWithCode(128 + SIGINT), "");
   EXPECT_EXIT(end({SIGINT, SIGTERM}, kLater), testing::ExitedWithCode(128 + SIGTERM), "");

@@ -197,8 +197,9 @@ TEST_F(ChatTest, AnAnswerEndsWhereItsModelEndsIt) {
   Write("generation_config.json", {{"eos_token_id", 28}});
   EXPECT_EQ(*Answer("x\n", /*chat=*/false), "yeS");
   Write("generation_config.json", Json::object());
+  // In config.json, any other token is a default.
   Write("config.json", {{"eos_token_id", {5}}});
-  EXPECT_EQ(*Answer("x\n", /*chat=*/false), "ye");
+  EXPECT_EQ(*Answer("x\n", /*chat=*/false), "yeSTl");
   // A mark that comes in letters, because it is no token.
   WriteTokenizer({{1, "\u010a"}, {8, "y"}, {43, "e"}, {26, "<|im_"}, {5, "end|>"}, {28, "T"}},
                  {{3, "<s>"}});

@@ -99,9 +99,11 @@ TEST_F(BesideTest, WhatIsNoTokenIsLeftOutOrRefused) {
               ElementsAre(HasSubstr("`eos_token` is `<end>`, which is no token: it is left out"),
                           HasSubstr("`eos_token_id` is 50256, which the tokenizer does not have")));
   // The number of a word, as another vocabulary's default has it.
-  const auto word = Open({{"config.json", R"({"eos_token_id": 7})"}});
+  const auto word = Open({{"config.json", R"({"eos_token_id": 1})"}});
   ASSERT_TRUE(word.ok()) << word.status();
   EXPECT_EQ((*word)->eos(), -1);
+  EXPECT_THAT(EndsOf(**Open({{"generation_config.json", R"({"eos_token_id": 1})"}})),
+              ElementsAre(1));
   EXPECT_THAT((*word)->notes(),
               ElementsAre(HasSubstr(", which is no added token: it is left out")));
   EXPECT_THAT(Error({{"tokenizer_config.json", R"({"eos_token": "<end>"})"}}),

@@ -220,27 +220,6 @@ TEST_F(EndingsTest, WhatWasIgnoredStaysIgnored) {
   EXPECT_EQ(Wait(), 0) << Output();
 }
 
-// A second SIGINT ends the process, others at the same time do not: a terminal sends several.
-TEST_F(EndingsTest, OnlyASecondInterruptEndsAtOnce) {
-  RecordProperty("depends_on_time", "two signals within a quarter of a second are one");
-  EXPECT_EXIT(
-      {
-        InterruptGuard guard;
-        for (int signal : {SIGTERM, SIGHUP, SIGHUP, SIGPIPE, SIGTERM, SIGINT})
-          raise(signal);
-        _exit(guard.signal());
-      },
-      testing::ExitedWithCode(SIGTERM), "");
-  EXPECT_EXIT(
-      {
-        InterruptGuard guard;
-        raise(SIGINT);
-        raise(SIGINT);
-        _exit(0);
-      },
-      testing::ExitedWithCode(130), "");
-}
-
 // ulimit -f: an error, not a signal.
 TEST_F(EndingsTest, AFileSizeLimitIsAnError) {
   file_bytes = 4096;
