@@ -143,7 +143,7 @@ Facts CudaDevice::Environment() const {
   return versions;
 }
 
-/// Those that there are.
+/// All streams that were made.
 std::vector<GpuStream *> CudaDevice::Streams() const {
   std::vector<GpuStream *> streams;
   for (const auto *stream : {&compute, &to_device, &to_host, &optimizer})
