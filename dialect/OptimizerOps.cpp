@@ -47,7 +47,7 @@ RankedTensorType getStateEntryType(GroupOp group, Type state) {
                                IntegerType::get(state.getContext(), 8));
 }
 
-/// What every target has code for. Of `math` a host alone has all of it:
+/// Whether every target has code for the op. Only a host has all of `math`:
 /// --cuda-convert-device-to-nvvm refuses the rest.
 static bool isArithmetic(Operation *op) {
   return isa<

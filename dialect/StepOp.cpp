@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "dialect/Boa.h"
+#include "dialect/ChunkLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
@@ -242,19 +242,10 @@ LogicalResult StepOp::verify() {
 
 /// Passes run each iteration.
 static LogicalResult verifyIterations(StepOp step) {
-  Checked total = 0;
-  WalkResult walked = step.getBody().walk<WalkOrder::PreOrder>([&](LoopOp loop) {
-    Checked runs = 1;
-    for (LoopOp around = loop; around; around = dyn_cast<LoopOp>(around->getParentOp()))
-      runs *= around.getTripCount();
-    total += runs;
-    if (total.AtMost(kMostIterations))
-      return WalkResult::advance();
-    loop.emitOpError("brings the step to more than ")
-        << kMostIterations << " iterations: the compiler runs each of them";
-    return WalkResult::interrupt();
-  });
-  return failure(walked.wasInterrupted());
+  if (LoopOp loop = findLoopBeyond(step, kMostIterations))
+    return loop.emitOpError("brings the step to more than ")
+           << kMostIterations << " iterations: the compiler runs each of them";
+  return success();
 }
 
 // Passes enumerate the program: they must know every op, and be able to compute

@@ -290,7 +290,9 @@ std::optional<Spec> check(const Program &program, const Sources &sources,
     return found == constants.end() ? 1 : found->second.value.integer;
   };
   spec.shape = {model->name.text, constant("vocab"), constant("context")};
-  spec.trainPosition = sources.position(train->model.location);
+  for (const Field &field : train->fields)
+    if (field.key.text == "data")
+      spec.dataPosition = sources.position(field.key.location);
   checkTrain(program, constants, context, spec);
   if (machine)
     checkMachine(*machine, context, spec.machine);

@@ -59,6 +59,7 @@ public:
     writeConfig(*module, kMachineConfig, spec.machine);
     writeConfig(*module, kPlanConfig, plan);
     writeConfig(*module, kTrainConfig, train);
+    module->lookupSymbol<ConfigOp>(kTrainConfig)->setLoc(location(spec.dataPosition));
     writeConfig(*module, kModelConfig, spec.shape);
     builder.setInsertionPointToEnd(module->getBody());
     for (const StageSpec &stage : spec.model.stages)

@@ -162,8 +162,8 @@ struct Spec {
   std::vector<std::string> valuesOfPlan;
   /// Its blocks of activations, as text.
   std::vector<std::string> activationsOfPlan;
-  /// Where the train block names the model.
-  Position trainPosition;
+  /// Where the train block names its data.
+  Position dataPosition;
 };
 
 } // namespace boa::frontend

@@ -43,11 +43,6 @@ struct KeepCanonicalText : PassWrapper<KeepCanonicalText, OperationPass<ModuleOp
   }
 };
 
-/// Each op that a pass made brought its own.
-static void shareConstants(OpPassManager &pm) {
-  pm.addNestedPass<StepOp>(createCanonicalizerPass());
-}
-
 static void buildModelAndStep(OpPassManager &pm, const PipelineOptions &options) {
   if (options.purpose == Purpose::generate) {
     pm.addPass(createCacheAttention());
@@ -130,10 +125,11 @@ OwningOpRef<ModuleOp> describeKernels(ModuleOp program) {
 
 static void assignBuffers(OpPassManager &pm, const PipelineOptions &options,
                           const NaiveProgram &naive) {
+  const Streamed streamed = options.onlyFits ? Streamed::all : Streamed::few;
   // A plan says where the weights of a training are.
   if (options.purpose == Purpose::train)
-    return pm.addPass(createFitMemory(naive));
-  pm.addPass(createFitMemory(naive, /*placesWeights=*/true));
+    return pm.addPass(createFitMemory(naive, streamed));
+  pm.addPass(createFitMemory(naive, streamed, /*placesWeights=*/true));
   pm.addPass(createPlaceWeights());
   pm.addPass(createAssignBuffers());
 }
@@ -216,9 +212,22 @@ void buildPipeline(OpPassManager &pm, const PipelineOptions &options) {
   buildCode(pm, options, naive);
 }
 
+namespace {
+struct PipelineArguments : PassPipelineOptions<PipelineArguments> {
+  Option<bool> onlyFits{*this, "only-fits",
+                        llvm::cl::desc("ask whether it fits the memory, without trials that make "
+                                       "it faster")};
+};
+} // namespace
+
 void registerPipeline() {
-  PassPipelineRegistration<>("boa-pipeline", "a training step, as boa.config @plan says",
-                             [](OpPassManager &pm) { buildPipeline(pm, PipelineOptions()); });
+  PassPipelineRegistration<PipelineArguments>(
+      "boa-pipeline", "a training step, as boa.config @plan says",
+      [](OpPassManager &pm, const PipelineArguments &arguments) {
+        PipelineOptions options;
+        options.onlyFits = arguments.onlyFits;
+        buildPipeline(pm, options);
+      });
 }
 
 } // namespace boa

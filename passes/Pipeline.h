@@ -32,6 +32,7 @@ struct PipelineOptions {
   bool offersAttention = true;             // to cuDNN, where the device is a GPU
   bool tf32 = false;                       // products of f32 there
   bool ownProducts = false;                // without cuBLASLt
+  bool onlyFits = false; // asked is whether it fits the memory: no trials that make it faster
   Phase stop = Phase::llvm;
   /// Of describeKernels, of the same context. Kernels of these names are not compiled again.
   mlir::ModuleOp described = nullptr;

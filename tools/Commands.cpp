@@ -82,6 +82,8 @@ absl::Status runTrain(Invocation &invocation) {
     return status;
   defaultState(compiled.program, invocation);
   invocation.train.sources = invocation.compile.files;
+  if (invocation.train.data.empty())
+    invocation.train.data_place = compiled.dataPlace;
   return Train(compiled.program, kernels, entries, invocation.train, InterruptsUntilExit());
 }
 

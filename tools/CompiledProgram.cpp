@@ -25,6 +25,7 @@ absl::Status CompiledProgram::compile(const CompileRequest &request) {
   if (!made.ok())
     return withAdvice(made.status(), compiler, request);
   jit = *std::move(made);
+  dataPlace = compiler.dataPlace();
   const char *text = nullptr;
   if (absl::Status status = find("boa_program", text); !status.ok())
     return status;

@@ -36,6 +36,7 @@ public:
   }
 
   Program program;
+  std::string dataPlace; // Compiler::dataPlace
 
 private:
   Compiler compiler;

@@ -255,6 +255,7 @@ absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Pha
   PipelineOptions options = PipelineOptions::get(module);
   options.deviceCode = request.deviceCode == "ptx" ? DeviceCode::ptx : DeviceCode::emulated;
   options.blockRows = request.blockRows;
+  options.onlyFits = request.onlyFits;
   // No kernel runs, but the memory that they need is that of the machine's device.
   if (request.simulate)
     options.deviceCode = DeviceCode::none;
@@ -343,11 +344,20 @@ static std::vector<HostSymbol> symbolsOf(const CompileRequest &request) {
   return symbols;
 }
 
+static std::string dataPlaceOf(ModuleOp module) {
+  auto config = module.lookupSymbol<ConfigOp>(kTrainConfig);
+  auto place = config ? dyn_cast<FileLineColLoc>(config.getLoc()) : FileLineColLoc();
+  return place
+             ? absl::StrCat(place.getFilename().str(), ":", place.getLine(), ":", place.getColumn())
+             : "";
+}
+
 absl::StatusOr<std::unique_ptr<JitProgram>> Compiler::jit(const CompileRequest &request) {
   need.reset();
   auto module = load(request);
   if (!module.ok())
     return module.status();
+  place = dataPlaceOf(**module);
   if (!request.simulate)
     useOwnProducts(**module);
   else if (absl::Status status = checkRates(**module); !status.ok())

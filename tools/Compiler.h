@@ -39,6 +39,7 @@ struct CompileRequest {
   Purpose purpose = Purpose::train;       // others take one sequence at a time
   bool base = false;                      // the model without its adapters
   bool unlimited = false;                 // for names and shapes alone: any memory will do
+  bool onlyFits = false;                  // PipelineOptions
   bool simulate = false;                  // nothing runs on the device: there need be none
   std::string dump;                       // directory for the IR after every pass
   std::string cpu = "host";
@@ -85,6 +86,9 @@ public:
   /// another reason.
   const std::optional<MemoryNeed> &memoryNeed() const { return need; }
 
+  /// Where the last program (jit) names its data, as FILE:LINE:COLUMN; empty: not known.
+  const std::string &dataPlace() const { return place; }
+
   /// Of a quiet one, since the last module was loaded.
   const std::string &diagnostics() const { return said; }
 
@@ -118,7 +122,7 @@ private:
   bool quiet;
   KernelStore *store;
   std::optional<MemoryNeed> need;
-  std::string said;
+  std::string said, place;
   std::unique_ptr<mlir::MLIRContext> context;
   std::map<std::string, mlir::OwningOpRef<mlir::ModuleOp>> described; // kernels, by key
 };

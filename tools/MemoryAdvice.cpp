@@ -28,6 +28,7 @@ namespace {
 using Changes = std::vector<std::string>; // as --set takes them
 constexpr int64_t kMostBlocks = 4096;     // as plan.vocabulary_blocks takes them
 constexpr double kMostSeconds = 20;       // of the search, on a machine of today
+constexpr double kManyLayerRuns = 1000;
 
 /// Rounded up.
 std::string printBytes(double bytes) {
@@ -41,6 +42,7 @@ class Attempts {
 public:
   explicit Attempts(const CompileRequest &spec) : request(spec) {
     request.simulate = true;
+    request.onlyFits = true;
     request.dump.clear();
   }
 
@@ -64,9 +66,16 @@ public:
       if (mayChangeKernels(change))
         absl::StrAppend(&changed.kernels, " ", change);
     auto module = compiler.load(changed);
-    if (!module.ok() || isTooLong(**module))
+    if (!module.ok())
       return {};
+    const double runs = layerRunsOf(**module), begin = seconds();
+    if (begin + runs * secondsOfLayerRun > kMostSeconds) {
+      leftOut = true;
+      return {};
+    }
     const bool done = compiler.lower(**module, changed, Phase::llvm).ok();
+    if (runs >= kManyLayerRuns) // of fewer, the rest takes longer
+      secondsOfLayerRun = std::max(secondsOfLayerRun, (seconds() - begin) / runs);
     return {done || compiler.memoryNeed(), compiler.memoryNeed()};
   }
 
@@ -74,21 +83,22 @@ public:
   bool leftSomeOut() const { return leftOut; }
 
 private:
-  /// Whether the search would take more than its time with this attempt.
-  bool isTooLong(ModuleOp module) {
+  static double layerRunsOf(ModuleOp module) {
     const Config config(module);
     const int64_t blocks = config.plan.vocabulary_blocks;
-    const double runs = double(countLayerRuns(module)) +
-                        (blocks > 1 ? 2.0 * double(blocks) * double(config.microBatches()) : 0);
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begun;
-    const bool tooLong = passed.count() + runs * kSecondsOfLayerRun > kMostSeconds;
-    leftOut |= tooLong;
-    return tooLong;
+    return double(countLayerRuns(module)) +
+           (blocks > 1 ? 2.0 * double(blocks) * double(config.microBatches()) : 0);
+  }
+  /// Since the search began.
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   }
 
   CompileRequest request;
   Compiler compiler{/*quiet=*/true};
   const std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
+  // A program that does not fit is compiled twice (FitMemory.h). A slow machine shows in attempts.
+  double secondsOfLayerRun = 2 * kSecondsOfLayerRun;
   bool leftOut = false;
 };
 

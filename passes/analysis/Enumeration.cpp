@@ -69,50 +69,6 @@ bool dependsOnParity(StepOp step) {
       });
 }
 
-/// Whether an op uses `chunk` as the one chunk that it is about, if at all.
-static bool isAboutChunk(Operation *op, Value chunk) {
-  unsigned uses = llvm::count(op->getOperands(), chunk);
-  if (uses == 0)
-    return true;
-  auto one = [&](auto access) { return access.getFirst() == chunk && access.getCount() == 1; };
-  return uses == 1 && llvm::TypeSwitch<Operation *, bool>(op)
-                          .Case<PrefetchOp, CreateOp, OffloadOp>(one)
-                          .Case([&](UpdateOp update) { return update.getChunk() == chunk; })
-                          .Default(false);
-}
-
-bool canRunAsOne(LoopOp loop) {
-  if (loop.getDimension() != Dimension::chunk)
-    return false;
-  Value chunk = loop.getInductionVar();
-  SmallVector<Value> opened;
-  for (Operation &op : *loop.getBlock()) {
-    if (!isa<PrefetchOp, CreateOp, CopyOp, OffloadOp, ReleaseOp, UpdateOp, arith::ConstantOp>(op) ||
-        !isAboutChunk(&op, chunk))
-      return false;
-    if (auto prefetch = dyn_cast<PrefetchOp>(op); prefetch && prefetch.getFirst() != chunk)
-      return false;
-    if (auto create = dyn_cast<CreateOp>(op); create && create.getFirst() != chunk)
-      return false;
-    if (auto offload = dyn_cast<OffloadOp>(op); offload && offload.getFirst() != chunk)
-      return false;
-    if (auto update = dyn_cast<UpdateOp>(op); update && update.getChunk() != chunk)
-      return false;
-    if (auto copy = dyn_cast<CopyOp>(op); copy && !llvm::is_contained(opened, copy.getTo()))
-      return false;
-    if (isa<PrefetchOp, CreateOp>(op))
-      opened.push_back(op.getResult(0));
-    if (auto release = dyn_cast<ReleaseOp>(op))
-      if (release.getRetain() || !llvm::is_contained(opened, release.getBuffer()))
-        return false;
-  }
-  // What is open at the end of an iteration is open in the next.
-  return llvm::all_of(opened, [](Value buffer) {
-    return llvm::count_if(buffer.getUsers(),
-                          [](Operation *user) { return isa<ReleaseOp>(user); }) == 1;
-  });
-}
-
 struct Enumerator {
   Position at;
   function_ref<void(Operation *, const Position &)> visit;

@@ -66,14 +66,10 @@ std::string describeIteration(const Position::Iteration &iteration);
 /// Calls `visit` for each op of the entry point in the order in which it runs,
 /// except loops and index arithmetic. The verifier of boa.step lets in no other ops.
 /// `together` returns the number of iterations of a loop over chunks, from `chunk` on, that
-/// may be visited at once (canRunAsOne): their order does not matter then.
+/// may be visited at once (dialect/ChunkLoops.h): their order does not matter then.
 void enumerate(StepOp step, RunNumbers numbers,
                llvm::function_ref<void(mlir::Operation *, const Position &)> visit,
                llvm::function_ref<int64_t(LoopOp, int64_t chunk)> together);
-
-/// Whether each iteration of a loop over chunks has a chunk, and buffers, to itself. All
-/// iterations may then run at once.
-bool canRunAsOne(LoopOp loop);
 
 } // namespace boa
 

@@ -9,6 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/analysis/Tracer.h"
+
+#include "dialect/ChunkLoops.h"
 #include "passes/analysis/ValueNumber.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -68,7 +70,7 @@ void Tracer::resume() {
         entry.set(0, storage.getChunks(), kUndefined);
 }
 
-/// What a trainer brings for a run: others than for the run before.
+/// The inputs that a trainer brings for a run are not those of the run before.
 void Tracer::bringInputs() {
   ++brought;
   for (auto storage : module.getOps<StorageOp>()) {
@@ -193,7 +195,7 @@ bool Tracer::updateChunks(Operation *op, StringRef group, int64_t step, int64_t 
     norm = it->second;
   bool defined = true;
   for (int64_t last = first + count; first < last; first += count) {
-    // Chunks of which all parts hold the same.
+    // The chunks from `first` on in which each part holds one version.
     count = last - first;
     for (Versions *part : parts)
       if (part)

@@ -34,7 +34,7 @@ struct Group {
   SmallVector<GroupMember> members;
 };
 
-/// What an op would jump over: a group, or a library op.
+/// A group or a library op that an op would move past.
 struct Predecessor {
   Operation *first;
   std::optional<unsigned> group;

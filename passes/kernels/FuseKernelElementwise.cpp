@@ -37,8 +37,9 @@ constexpr int64_t kMostFused = 256;
 
 int64_t countOps(linalg::GenericOp op) { return int64_t(op.getBody()->getOperations().size()) - 1; }
 
-/// What it takes to compute the op again in each consumer: additions and multiplications on at most
-/// one operand as large as the result. None: it does more, and is read from memory instead.
+/// The cost of computing the op again in each consumer. It may have additions and multiplications,
+/// and one operand as large as the result. Nothing: the op does more, and is read from memory
+/// instead.
 std::optional<int64_t> costOfAgain(linalg::GenericOp op) {
   int64_t cost = 0;
   for (Operation &inner : op.getBody()->without_terminator()) {
@@ -63,7 +64,7 @@ public:
   }
 
 private:
-  /// What the two would compute again as one; none if they stay apart.
+  /// How many operations both would compute again once fused; nothing if they stay apart.
   std::optional<int64_t> countFused(OpOperand *operand) {
     auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
     auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());

@@ -35,7 +35,7 @@ bool isFloatTensor(Value value) {
   return isa<FloatType>(cast<RankedTensorType>(value.getType()).getElementType());
 }
 
-/// What a new function returns: a value and the attribute of its result.
+/// A result of a new function: its value and its attribute.
 struct Result {
   Value value;
   NamedAttrList attrs;

@@ -114,7 +114,8 @@ func::FuncOp getForward(ModuleOp module, StageOp stage) {
   return nullptr;
 }
 
-/// What a backward function takes is what forward saves, in packs of the same names and types.
+/// Checks that a backward function takes the values that forward saves: packs of the same names and
+/// types.
 static LogicalResult checkSaved(FunctionOpInterface func, const CallLayout &layout,
                                 const Stage &stage) {
   auto saving = func->getParentOfType<ModuleOp>().lookupSymbol<FunctionOpInterface>(

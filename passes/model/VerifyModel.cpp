@@ -28,7 +28,7 @@ namespace {
 struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
   using VerifyModelBase::VerifyModelBase;
 
-  /// What later passes find a stage by and clone.
+  /// Checks the function of a stage: later passes find the stage by it, and clone it.
   LogicalResult verifyFunction(StageOp stage, func::FuncOp func) {
     if (!func || !func.getBody().hasOneBlock())
       return stage.emitOpError("expected a func.func of one block named @") << stage.getCallee();

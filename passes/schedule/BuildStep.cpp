@@ -141,7 +141,7 @@ private:
       storage->setDiscardableAttr(kPlaceAttr, place);
   }
 
-  /// What the stages but the last return, and the gradients of that.
+  /// Declares storages for the results of all stages but the last, and for their gradients.
   void declareBoundaries() {
     for (const ResultStorage &each : assignEntries(stages, module)) {
       declare(Role::checkpoints, {each.results, microBatches}, each.type, each.of);
@@ -158,8 +158,8 @@ private:
   /// Of the storage in which the gradients of a side input are added up.
   static std::string sumName(const Stage &stage) { return stage.name + ".sum"; }
 
-  /// What a stage saves lies in one storage for each element type; values with a place of their
-  /// own in others, by their name.
+  /// The storage of a saved value. A stage has one for each element type, and one for each value
+  /// that has a place of its own, by the value's name.
   static std::string savedName(const Stage &stage, const CallSlot &slot) {
     std::string name = stage.name;
     if (!slot.group.empty())
@@ -383,7 +383,7 @@ private:
     accumulateGradients(CallLayout::get(callee), outputs, layer, m, stage, segment);
   }
 
-  /// What side inputs gave is added to what the next stage gave.
+  /// Adds the gradients from side inputs to the gradient from the next stage.
   void sumGradients(const Stage &stage, Value m) {
     func::FuncOp callee = lookup(stage, StageFunction::sum);
     loc = callee.getLoc();

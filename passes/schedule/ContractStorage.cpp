@@ -12,6 +12,7 @@
 // between. The entry points are enumerated. What is illegal stays as it is, with a remark.
 //
 //===----------------------------------------------------------------------===//
+#include "dialect/ChunkLoops.h"
 #include "passes/Passes.h"
 #include "passes/analysis/TranslationValidation.h"
 
@@ -103,7 +104,8 @@ void checkLegal(StepOp step, RunNumbers numbers, MutableArrayRef<Candidate> cand
     if (access.writes())
       candidate->last[entry] = microBatch;
   };
-  enumerate(step, numbers, visit, [](LoopOp, int64_t) -> int64_t { return 1; });
+  auto all = [](LoopOp loop, int64_t) { return canRunAsOne(loop) ? int64_t(loop.getUpper()) : 1; };
+  enumerate(step, numbers, visit, all);
 }
 
 void contract(Candidate &candidate) {

@@ -144,7 +144,7 @@ std::string inBytes(Checked size) {
                          : llvm::formatv("{0:f2} {1}", value, unitName).str());
 }
 
-/// What one memory, or both as one, is given, and what is in it.
+/// One memory, or both as one: its limit and its contents.
 struct Arena {
   std::string given; // in words
   Checked limit = 0; // 0: none
@@ -304,7 +304,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     const MachineSettings &machine = config.machine;
     setLimits(machine);
 
-    // What is of the device, whichever memory that is.
+    // The device needs these, in its own memory or in the one that both share.
     Checked device = Checked(workspace) + constants;
     for (auto storage : module.getOps<StorageOp>())
       device += residentBytes(storage, Space::device);
@@ -360,7 +360,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     }
   }
 
-  /// Until what a space holds fits. Costs overlap.
+  /// Lets pools share slots until the contents of a space fit. Costs overlap.
   LogicalResult shareSlots(Space space, int64_t workspace, int64_t constants) {
     auto fits = [&] {
       countUsed(Checked(workspace) + constants);
@@ -408,7 +408,8 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     }
   }
 
-  /// What lives in a memory: `24 entries x 8 MiB = 192 MiB`, or `12 of 24 entries = 96 MiB`.
+  /// The entries that live in a memory: `24 entries x 8 MiB = 192 MiB`, or `12 of 24 entries = 96
+  /// MiB`.
   std::string describeEntries(StorageOp storage, Space space, int64_t bytes) {
     int64_t entries = storage.getEntryCount(), there = 0;
     for (const StorageOp::EntryRange &range : storage.getEntryRanges())

@@ -23,6 +23,8 @@ using namespace mlir;
 
 namespace boa {
 
+void shareConstants(OpPassManager &pm) { pm.addNestedPass<StepOp>(createCanonicalizerPass()); }
+
 void buildTransfers(OpPassManager &pm, ArrayRef<std::string> streamed) {
   HoistPrefetchOptions hoist;
   ElideTransfersOptions elide;
@@ -35,8 +37,7 @@ void buildTransfers(OpPassManager &pm, ArrayRef<std::string> streamed) {
   pm.addPass(createRetainBuffers(retain));
   // What a retained copy spares is read by nobody.
   pm.addPass(createElideOffloads());
-  // Each op that a pass made brought its own constants.
-  pm.addNestedPass<StepOp>(createCanonicalizerPass());
+  shareConstants(pm);
 }
 
 namespace {
@@ -139,8 +140,9 @@ private:
 
 struct FitMemory : PassWrapper<FitMemory, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FitMemory)
-  FitMemory(NaiveProgram naive, bool placesWeights)
-      : naive(std::move(naive)), placesWeights(placesWeights) {}
+  FitMemory(NaiveProgram naive, Streamed streamed, bool placesWeights)
+      : naive(std::move(naive)), mostTrials(streamed == Streamed::few ? kMostTrials : 0),
+        placesWeights(placesWeights) {}
   StringRef getName() const override { return "FitMemory"; }
 
   void runOnOperation() override {
@@ -171,7 +173,7 @@ struct FitMemory : PassWrapper<FitMemory, OperationPass<ModuleOp>> {
     if (!streams.done)
       return conclude(streams);
     size_t few = 0, enough = all.size();
-    for (int trial = 0; trial < kMostTrials && enough - few > 1; ++trial) {
+    for (int trial = 0; trial < mostTrials && enough - few > 1; ++trial) {
       const size_t middle = few + (enough - few) / 2;
       Attempt fewer = stream(ArrayRef(all).take_front(middle));
       (fewer.done ? enough : few) = middle;
@@ -248,6 +250,7 @@ private:
   }
 
   NaiveProgram naive;
+  const int mostTrials;
   const bool placesWeights;
 };
 
@@ -257,8 +260,8 @@ std::unique_ptr<Pass> createKeepNaiveProgram(NaiveProgram program) {
   return std::make_unique<KeepNaiveProgram>(std::move(program));
 }
 
-std::unique_ptr<Pass> createFitMemory(NaiveProgram program, bool placesWeights) {
-  return std::make_unique<FitMemory>(std::move(program), placesWeights);
+std::unique_ptr<Pass> createFitMemory(NaiveProgram program, Streamed streamed, bool placesWeights) {
+  return std::make_unique<FitMemory>(std::move(program), streamed, placesWeights);
 }
 
 } // namespace boa

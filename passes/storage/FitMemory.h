@@ -25,15 +25,22 @@ namespace boa {
 /// A program of naive transfers, without functions. Two passes of one pipeline share it.
 using NaiveProgram = std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>>;
 
+/// Shares the constants of a step: each op that a pass made brought its own.
+void shareConstants(mlir::OpPassManager &pm);
+
 /// The passes that save transfers, in order.
 void buildTransfers(mlir::OpPassManager &pm, llvm::ArrayRef<std::string> streamed = {});
 
 std::unique_ptr<mlir::Pass> createKeepNaiveProgram(NaiveProgram program);
 
+/// How many storages it streams: as few as fit, or all of them.
+enum class Streamed { few, all };
+
 /// --boa-assign-buffers of the program as it is, or with streamed storages. If the weights get
 /// their places behind it, it streams all or none, so that the program fits with all weights on
 /// SSD.
-std::unique_ptr<mlir::Pass> createFitMemory(NaiveProgram program, bool placesWeights = false);
+std::unique_ptr<mlir::Pass> createFitMemory(NaiveProgram program, Streamed streamed = Streamed::few,
+                                            bool placesWeights = false);
 
 } // namespace boa
 

@@ -18,8 +18,9 @@
 //   - In a mix, the source of a sample is a function of the seed and the number of all samples
 //     before it. So another batch or mix goes on with sequences that were not seen.
 //
-// Refuses what its sources refuse (text.h, shard.h), and a source whose part for training is
-// shorter than a sequence. If the run evaluates, each part for validation must hold one, too.
+// Refuses what its sources refuse (text.h, shard.h), and a source that has no sequence to train
+// on. If the run evaluates, each one for validation must have a sequence, too. Of tokens the last
+// sequence may be padded, so two tokens are enough; masked ones need as many as a sequence has.
 //
 // Threads: calls of a const Data may come from several threads at once.
 //
@@ -65,10 +66,13 @@ struct DataOptions {
 };
 
 /// Names of settings that tell the files of a pattern: `files of PATTERN` of all together, and
-/// `file of PATTERN: PATH` of each of the first ones. `tokenizer of PATTERN` is a hash. `padding of
-/// PATTERN` is the multiple to which each document is padded, if any.
-inline constexpr char kFilesOf[] = "files of ", kFileOf[] = "file of ",
+/// `file of PATTERN: PATH` of each of the first ones. `call of PATTERN` is the call that names them
+/// in `data`. `tokenizer of PATTERN` is a hash. `padding of PATTERN` is the multiple to which each
+/// document is padded, if any.
+inline constexpr char kFilesOf[] = "files of ", kFileOf[] = "file of ", kCallOf[] = "call of ",
                       kTokenizerOf[] = "tokenizer of ", kPaddingOf[] = "padding of ";
+/// The setting that tells which tokens masked training leaves alone, beside the mask.
+inline constexpr char kSpecialTokens[] = "special tokens";
 
 /// A note if the vocabulary has tokens that no text holds; otherwise "".
 std::string DescribeUnusedTokens(const DataOptions &);
@@ -94,8 +98,9 @@ public:
   /// The sequences of an evaluation: those of `evaluate_batches` batches, or all that there are. So
   /// none comes twice.
   int64_t ValidationSequences() const;
-  /// One micro-batch of them. Every evaluation has the same ones, spread evenly over the part for
-  /// validation. Behind the last, no target counts.
+  /// One micro-batch of them. Every evaluation has the same ones: spread evenly over the part for
+  /// validation, or those of WholeSequences where it asks for all. Behind the last, no target
+  /// counts.
   absl::Status FillValidation(int64_t micro_batch, int32_t *tokens, int32_t *targets,
                               int32_t *starts = nullptr) const;
 
@@ -138,6 +143,7 @@ private:
   absl::Status CheckPart(const Part &, bool validates) const;
   absl::Status TakeTokenizer(const DataSource &);
   absl::Status TakeSpecial(const DataSource &);
+  void NoteSpecial();
   Sample SampleOf(int64_t step, int64_t sequence) const;
   /// Without a part: there is none.
   Sample ValidationSample(int64_t sequence) const;
@@ -160,7 +166,7 @@ private:
   std::vector<int64_t> consumed_of;  // of each part
   std::vector<int64_t> counted;      // what the mixture says of `consumed`
   std::vector<int64_t> validated_of; // sequences of one evaluation, of each part
-  std::vector<bool> special;         // tokens that are not masked; of masked tokens alone
+  std::vector<bool> special;         // tokens that masked training leaves alone; else empty
 };
 
 } // namespace boa

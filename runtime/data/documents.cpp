@@ -30,7 +30,7 @@ absl::Status ReadNumbers(const InputFile &file, int64_t at, int64_t first, int64
 } // namespace
 
 absl::Status Documents::Damaged(const std::string &why) const {
-  return absl::DataLossError(absl::StrCat("`", name, "`: ", why));
+  return absl::DataLossError(absl::StrCat("`", kept.path(), "`: ", why));
 }
 
 absl::StatusOr<Documents> Documents::Open(const std::string &path, bool stays_open) {
@@ -38,25 +38,13 @@ absl::StatusOr<Documents> Documents::Open(const std::string &path, bool stays_op
   if (!file.ok())
     return file.status();
   Documents documents;
-  documents.name = path;
-  documents.bytes = file->size();
-  if (absl::Status status = documents.Check(*file); !status.ok())
+  documents.kept = KeptFile(path, *std::move(file), stays_open);
+  std::optional<InputFile> room;
+  absl::StatusOr<const InputFile *> index = documents.kept.Get(room);
+  absl::Status status = index.ok() ? documents.Check(**index) : index.status();
+  if (!status.ok())
     return status;
-  if (stays_open)
-    documents.open = *std::move(file);
   return documents;
-}
-
-absl::StatusOr<const InputFile *> Documents::File(std::optional<InputFile> &room) const {
-  if (open)
-    return &*open;
-  absl::StatusOr<InputFile> again = InputFile::Open(name);
-  if (!again.ok())
-    return again.status();
-  if (again->size() != bytes)
-    return Damaged("it has changed since it was opened");
-  room = *std::move(again);
-  return &*room;
 }
 
 absl::Status Documents::Check(const InputFile &index) {
@@ -136,7 +124,7 @@ absl::StatusOr<int64_t> Documents::BeginOf(const InputFile &index, int64_t docum
 
 absl::Status Documents::FindBegins(int64_t begin, int64_t end, std::vector<int64_t> &begins) const {
   std::optional<InputFile> room;
-  absl::StatusOr<const InputFile *> index = File(room);
+  absl::StatusOr<const InputFile *> index = kept.Get(room);
   if (!index.ok())
     return index.status();
   int64_t low = 0, high = documents; // the first one at or behind `begin` is in [low, high]

@@ -40,8 +40,7 @@ public:
   TokenType type() const { return form; }
   /// In NAME.bin.
   int64_t tokens() const { return all; }
-  /// The file, which `room` holds if it does not stay open.
-  absl::StatusOr<const InputFile *> File(std::optional<InputFile> &room) const;
+  const KeptFile &file() const { return kept; }
   /// Appends where documents begin, from token `begin` to before `end`.
   absl::Status FindBegins(int64_t begin, int64_t end, std::vector<int64_t> &begins) const;
 
@@ -50,10 +49,8 @@ private:
   absl::StatusOr<int64_t> BeginOf(const InputFile &index, int64_t document) const;
   absl::Status Damaged(const std::string &why) const;
 
-  std::string name;
-  std::optional<InputFile> open;
+  KeptFile kept;
   TokenType form;
-  int64_t bytes = 0;
   int64_t sequences = 0, documents = 0, all = 0;
   int64_t lengths_at = 0, offsets_at = 0, documents_at = 0; // bytes
 };

@@ -55,6 +55,8 @@ absl::StatusOr<Data> Data::Open(const DataOptions &options) {
     if (absl::Status status = data.OpenParts("validate", options.validate, data.validation, shares);
         !status.ok())
       return status;
+  if (!data.special.empty())
+    data.NoteSpecial();
   for (Part &part : data.training)
     part.windows = own ? part.source->windows() : part.source->training_windows();
   for (Part &part : data.validation) {
@@ -135,6 +137,7 @@ absl::Status Data::OpenPart(const DataSource &source, Part &part) {
   part.identity = absl::StrCat(what, print);
   if (source.kind == SourceKind::bytes)
     return absl::OkStatus();
+  settings[absl::StrCat(kCallOf, source.files)] = FormatSource(source);
   settings[absl::StrCat(kFilesOf, source.files)] =
       absl::StrCat(part.source->Describe(), " ", print);
   files->resize(std::min(files->size(), kMostNamed));
@@ -180,7 +183,6 @@ absl::Status Data::TakeSpecial(const DataSource &source) {
   if (options.objective != Objective::masked || source.kind == SourceKind::bytes)
     return absl::OkStatus();
   special.resize(size_t(options.vocab));
-  special[size_t(options.mask_token)] = true;
   if (source.end >= 0 && source.end < options.vocab)
     special[size_t(source.end)] = true;
   if (source.tokenizer.empty())
@@ -205,6 +207,16 @@ absl::Status Data::TakeSpecial(const DataSource &source) {
   for (int32_t token : around)
     take(token, std::find(empty.begin(), empty.end(), token) == empty.end());
   return status;
+}
+
+/// Notes what the sources say, since another mask is a setting of its own.
+void Data::NoteSpecial() {
+  std::string all;
+  for (bool is_special : special)
+    all += is_special ? '1' : '0';
+  settings[kSpecialTokens] =
+      absl::StrCat(std::count(all.begin(), all.end(), '1'), " with fingerprint ", KeyOf(all));
+  special[size_t(options.mask_token)] = true;
 }
 
 absl::Status Data::CheckPart(const Part &part, bool validates) const {

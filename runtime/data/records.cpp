@@ -290,19 +290,19 @@ absl::StatusOr<ChatRecord> ParseRecord(absl::string_view line) {
 absl::Status
 ReadLines(const InputFile &file,
           const std::function<absl::Status(int64_t, absl::string_view, int64_t)> &take) {
+  absl::StatusOr<int64_t> begin_of_text = BeginOfText(file);
+  if (!begin_of_text.ok())
+    return begin_of_text.status();
   std::string block, line;
   int64_t number = 0;
   const auto end_line = [&](int64_t until) {
     ++number;
-    absl::string_view text = line;
-    if (number == 1 && text.substr(0, kByteOrderMark.size()) == kByteOrderMark)
-      text.remove_prefix(kByteOrderMark.size());
-    text = absl::StripAsciiWhitespace(text);
+    const absl::string_view text = absl::StripAsciiWhitespace(line);
     const absl::Status status = text.empty() ? absl::OkStatus() : take(number, text, until);
     line.clear();
     return status;
   };
-  for (int64_t at = 0; at < file.size();) {
+  for (int64_t at = *begin_of_text; at < file.size();) {
     block.resize(size_t(std::min(kBytesAtOnce, file.size() - at)));
     if (absl::Status status = file.Read(at, block.data(), int64_t(block.size())); !status.ok())
       return status;

@@ -46,7 +46,7 @@ public:
   static absl::StatusOr<Shard> Open(const std::string &path, const std::string &type, int64_t vocab,
                                     bool stays_open);
 
-  const std::string &path() const { return name; }
+  const std::string &path() const { return kept.path(); }
   int64_t tokens() const { return count; }
   const std::optional<Documents> &documents() const { return index; }
   /// Nothing: all of its tokens are targets.
@@ -64,15 +64,13 @@ private:
   absl::Status FindMarks(Mark, bool stays_open, std::optional<TokenMarks> &) const;
   absl::Status CheckRaw(const InputFile &, const std::string &type) const;
   absl::Status ReadFrom(const InputFile &, int64_t first, int64_t tokens, int32_t *to) const;
-  absl::StatusOr<InputFile> Reopen() const;
 
-  std::string name;
+  KeptFile kept;
   TokenType form;
   int64_t head = 0, count = 0; // bytes before the first token; tokens
-  int64_t bytes = 0, vocab = 0;
+  int64_t vocab = 0;
   std::optional<Documents> index;
   std::optional<TokenMarks> targeted, begun;
-  std::optional<InputFile> open;
 };
 
 } // namespace boa

@@ -38,8 +38,8 @@ struct Head {
 };
 static_assert(sizeof(Head) == 40);
 
-template <typename... Args> absl::Status Damaged(const InputFile &file, const Args &...args) {
-  return absl::DataLossError(absl::StrCat("`", file.path(), "`: ", args...));
+template <typename... Args> absl::Status Damaged(const std::string &path, const Args &...args) {
+  return absl::DataLossError(absl::StrCat("`", path, "`: ", args...));
 }
 
 int CountBits(uint8_t byte) { return __builtin_popcount(byte); }
@@ -59,20 +59,18 @@ absl::StatusOr<TokenMarks> TokenMarks::Open(const std::string &path, Mark kind, 
     return file.status();
   Head head;
   if (file->size() < int64_t(sizeof head))
-    return Damaged(*file, "it is too short for ", KindOf(kind).name);
+    return Damaged(path, "it is too short for ", KindOf(kind).name);
   if (absl::Status status = file->Read(0, &head, sizeof head); !status.ok())
     return status;
   if (std::memcmp(head.magic, KindOf(kind).magic, sizeof head.magic) != 0 ||
       head.version != kMarksVersion)
-    return Damaged(*file, "it has no ", KindOf(kind).name, " of version ", kMarksVersion);
+    return Damaged(path, "it has no ", KindOf(kind).name, " of version ", kMarksVersion);
   const uint64_t most = uint64_t(file->size() - int64_t(sizeof head)) * 8;
   if (head.tokens > most || (head.tokens + 7) / 8 * 8 != most)
-    return Damaged(*file, "it says ", head.tokens, " tokens, but has ", file->size(),
+    return Damaged(path, "it says ", head.tokens, " tokens, but has ", file->size(),
                    " bytes; it is truncated, or damaged");
   TokenMarks marks;
-  marks.name = path;
-  marks.bytes = file->size();
-  marks.open = *std::move(file);
+  marks.kept = KeptFile(path, *std::move(file), stays_open);
   marks.count = int64_t(head.tokens);
   XXH3_state_t sum;
   XXH3_64bits_reset(&sum);
@@ -87,32 +85,18 @@ absl::StatusOr<TokenMarks> TokenMarks::Open(const std::string &path, Mark kind, 
     return status;
   if (XXH3_64bits_digest(&sum) != head.hash || marks.ones != int64_t(head.marked) ||
       (head.tokens % 8 != 0 && last >> (head.tokens % 8) != 0))
-    return Damaged(*marks.open, "its bits do not fit their checksum; it is damaged");
-  if (!stays_open)
-    marks.open.reset();
+    return Damaged(path, "its bits do not fit their checksum; it is damaged");
   return marks;
-}
-
-absl::StatusOr<const InputFile *> TokenMarks::File(std::optional<InputFile> &room) const {
-  if (open)
-    return &*open;
-  absl::StatusOr<InputFile> again = InputFile::Open(name);
-  if (!again.ok())
-    return again.status();
-  if (again->size() != bytes)
-    return Damaged(*again, "it had ", bytes, " bytes when the run began, and has ", again->size());
-  room = *std::move(again);
-  return &*room;
 }
 
 absl::Status
 TokenMarks::Scan(const std::function<void(int64_t, const std::vector<uint8_t> &)> &take) const {
   std::optional<InputFile> room;
-  absl::StatusOr<const InputFile *> file = File(room);
+  absl::StatusOr<const InputFile *> file = kept.Get(room);
   if (!file.ok())
     return file.status();
   std::vector<uint8_t> block;
-  const int64_t all = bytes - int64_t(sizeof(Head));
+  const int64_t all = kept.size() - int64_t(sizeof(Head));
   for (int64_t at = 0; at < all; at += kMarkBytesAtOnce) {
     block.resize(size_t(std::min(kMarkBytesAtOnce, all - at)));
     if (absl::Status status =
@@ -128,7 +112,7 @@ absl::Status TokenMarks::Read(int64_t begin, std::vector<bool> &to) const {
   if (to.empty())
     return absl::OkStatus();
   std::optional<InputFile> room;
-  absl::StatusOr<const InputFile *> file = File(room);
+  absl::StatusOr<const InputFile *> file = kept.Get(room);
   if (!file.ok())
     return file.status();
   const int64_t first = begin / 8, end = (begin + int64_t(to.size()) + 7) / 8;

@@ -49,8 +49,7 @@ public:
 
   int64_t tokens() const { return count; }
   int64_t marked() const { return ones; }
-  /// The file, which `room` holds if it does not stay open.
-  absl::StatusOr<const InputFile *> File(std::optional<InputFile> &room) const;
+  const KeptFile &file() const { return kept; }
   /// Whether each of the tokens [begin, begin + to.size()) is marked.
   absl::Status Read(int64_t begin, std::vector<bool> &to) const;
   /// Calls with blocks of bits from the first to the last: the token of the first bit, and the
@@ -58,9 +57,8 @@ public:
   absl::Status Scan(const std::function<void(int64_t, const std::vector<uint8_t> &)> &) const;
 
 private:
-  std::string name;
-  std::optional<InputFile> open;
-  int64_t bytes = 0, count = 0, ones = 0;
+  KeptFile kept;
+  int64_t count = 0, ones = 0;
 };
 
 /// Writes such a file; one thread.

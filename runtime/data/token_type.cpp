@@ -37,7 +37,7 @@ std::optional<WrongToken> WidenFrom(const std::vector<char> &bytes, int64_t voca
   return std::nullopt;
 }
 
-/// What stands behind a key of a Python dictionary, until the next comma outside of parentheses.
+/// The text behind a key of a Python dictionary, up to the next comma outside of parentheses.
 absl::string_view ValueOf(absl::string_view dictionary, absl::string_view key) {
   const size_t at = dictionary.find(absl::StrCat("'", key, "'"));
   if (at == dictionary.npos)

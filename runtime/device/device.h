@@ -49,6 +49,9 @@ public:
                      int64_t end_ns) = 0;
   /// A device without threads has something for Advance to do.
   virtual void Wake() = 0;
+  /// Whether nobody needs the results of a kernel or a transfer any more. Asked before it begins;
+  /// if so, it is Done at once.
+  virtual bool IsLeftOut(const Work &) const { return false; }
 };
 
 class Device {

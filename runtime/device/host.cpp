@@ -45,7 +45,7 @@ absl::Status Host::Start(const Memory &reached, DeviceListener *new_listener, Fa
   if (options.scheduler)
     return absl::OkStatus();
   absl::Status status = Add([this] { OptimizerLoop(); });
-  // One sums what a fast disk moves.
+  // One thread makes checksums as fast as a disk moves data.
   for (int64_t i = 0; state && i < (Threads() + 7) / 8 && status.ok(); ++i)
     status = Add([this] { SumLoop(); });
   return status;
@@ -182,7 +182,7 @@ static void FillBytes(char *to, const char *from, int64_t bytes) {
     else
       std::memset(fill.to + begin, 0, end - begin);
   };
-  // What is small does not wait for a kernel's loop.
+  // A small fill does not wait for the loop of a kernel.
   if (bytes < 4 * kPart)
     run(&fill, 0, bytes);
   else

@@ -173,6 +173,10 @@ void Engine::Impl::Wake() {
   changed.NotifyAll();
 }
 
+bool Engine::Impl::IsLeftOut(const Work &work) const {
+  return work.run >= ends_early && Interrupted();
+}
+
 void Engine::Impl::Record(const Work &work, int64_t begin_ns, int64_t end_ns) {
   using Kind = Work::Kind;
   if (!options.trace || begin_ns == end_ns)
@@ -349,6 +353,11 @@ void Engine::SetEndsOnSignal(std::optional<std::chrono::seconds> after) {
   MutexLock lock(impl->mutex);
   impl->ends_on_signal = after;
   impl->ends_on_signal_since = std::chrono::steady_clock::now();
+}
+
+void Engine::SetRunsEndEarly(bool they_do) {
+  MutexLock lock(impl->mutex);
+  impl->ends_early = they_do ? impl->graph.NewestRun() + 1 : std::numeric_limits<int64_t>::max();
 }
 
 absl::Status Engine::status() const {

@@ -129,6 +129,10 @@ public:
   /// nobody needs when it is not finished: first parameters, a restored commit, an export. Nothing,
   /// as at first: signals are the caller's.
   void SetEndsOnSignal(std::optional<std::chrono::seconds> after);
+  /// Whether a signal (support/interrupt.h) ends the runs that are enqueued from now on: kernels
+  /// and transfers of theirs that have not begun are left out, and no error comes of it. For runs
+  /// that leave nothing behind, like an evaluation. After a signal their results mean nothing.
+  void SetRunsEndEarly(bool);
   absl::Status status() const;
 
   /// Begins to copy chunks of one entry from their homes to `data`, or back, behind all enqueued

@@ -69,6 +69,7 @@ public:
 
   /// Begins a run and returns its number. `now`: the device's clock.
   int64_t BeginRun(int64_t now) { return dispatcher.accounting().BeginRun(now); }
+  int64_t NewestRun() const { return dispatcher.accounting().run(); }
   void EndRun() { dispatcher.accounting().EndRun(); }
   boa_buffer Open(int32_t storage, int64_t entry, int32_t first, int32_t count, int32_t space,
                   bool bring, bool zero);

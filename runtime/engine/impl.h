@@ -22,6 +22,8 @@
 
 #include "absl/functional/function_ref.h"
 
+#include <atomic>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -54,6 +56,7 @@ struct Engine::Impl : boa_context, DeviceListener {
   int64_t in_device ABSL_GUARDED_BY(mutex) = 0;  // threads in a call of it, without the mutex
   std::optional<std::chrono::seconds> ends_on_signal ABSL_GUARDED_BY(mutex);
   std::chrono::steady_clock::time_point ends_on_signal_since ABSL_GUARDED_BY(mutex);
+  std::atomic<int64_t> ends_early{std::numeric_limits<int64_t>::max()}; // from this run on
   bool driver_waits ABSL_GUARDED_BY(mutex) = false; // in the middle of a run, for commands to end
   boa_entry_point previous ABSL_GUARDED_BY(mutex) = nullptr; // the entry point of the last run
   std::vector<TraceEvent> trace ABSL_GUARDED_BY(mutex);
@@ -75,6 +78,7 @@ struct Engine::Impl : boa_context, DeviceListener {
   void Done(const Work &, int64_t begin_ns, int64_t end_ns, absl::Status) override;
   void Moved(const Work &, int32_t path, int64_t bytes, int64_t begin_ns, int64_t end_ns) override;
   void Wake() override;
+  bool IsLeftOut(const Work &) const override;
   void Record(const Work &, int64_t begin_ns, int64_t end_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void Record(const TraceEvent &) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 

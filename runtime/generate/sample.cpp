@@ -9,6 +9,7 @@
 #include "runtime/data/conversation.h"
 #include "runtime/data/data.h"
 #include "runtime/generate/stop_strings.h"
+#include "runtime/io/new_file.h"
 #include "runtime/support/random.h"
 #include "runtime/support/units.h"
 #include "runtime/tokenizer/tokenizer.h"
@@ -19,7 +20,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <fstream>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -52,6 +52,10 @@ absl::Status CheckRequest(const Program &program, const SampleOptions &options) 
   if (!(options.top_p > 0 && options.top_p <= 1))
     return absl::InvalidArgumentError(
         absl::StrCat("top-p ", options.top_p, ": expected a share above 0, up to 1"));
+  if (!options.logits.empty())
+    if (absl::Status status = CheckNewFile({"--logits", options.logits}, /*directory=*/true);
+        !status.ok())
+      return status;
   for (const std::string &stop : options.stop)
     if (stop.empty())
       return absl::InvalidArgumentError("an empty stop string: it would end any text at once");
@@ -231,9 +235,13 @@ absl::Status Sample(const Program &program, const Kernels &kernels,
   if (options.echo && !options.chat)
     out << options.prompt << std::flush;
   StopStrings stop(codec->Stops());
-  std::ofstream all;
-  if (!options.logits.empty())
-    all.open(options.logits, std::ios::binary);
+  std::optional<NewFile> all;
+  if (!options.logits.empty()) {
+    absl::StatusOr<NewFile> created = NewFile::Create(options.logits);
+    if (!created.ok())
+      return created.status();
+    all = *std::move(created);
+  }
   const int64_t prompt = int64_t(text->size());
   if (const int64_t unseen = (*generator)->Unseen(prompt); unseen > 0)
     notes << absl::StrFormat(
@@ -247,7 +255,9 @@ absl::Status Sample(const Program &program, const Kernels &kernels,
     absl::StatusOr<const float *> logits = (*generator)->Logits(*text);
     if (!logits.ok())
       return logits.status();
-    all.write(reinterpret_cast<const char *>(*logits), program.model.vocab * 4);
+    if (all)
+      if (absl::Status status = all->Append(*logits, program.model.vocab * 4); !status.ok())
+        return status;
     if (done == 0) {
       prompt_seconds = SecondsSince(begin);
       begin = std::chrono::steady_clock::now();
@@ -265,8 +275,9 @@ absl::Status Sample(const Program &program, const Kernels &kernels,
   }
   if (!stop.Found())
     out << stop.Add(codec->Finish()) << stop.Finish() << std::flush;
-  if (all.close(); !options.logits.empty() && !all)
-    return absl::UnavailableError(absl::StrCat("cannot write `", options.logits, "`"));
+  if (all)
+    if (absl::Status status = all->Publish(); !status.ok())
+      return status;
   if (!out)
     return absl::UnavailableError("writing the text failed");
   if (options.timing) // the first token belongs to the prompt

@@ -60,8 +60,8 @@ absl::StatusOr<std::string> ReadSmallFile(Directory &directory, const std::strin
   return ReadWhole(directory.Open(name, {}));
 }
 
-/// Those of the file; none if it is not there. So it is with a link or a pipe, which has none that
-/// a file could keep.
+/// The permissions of the file; nothing if it is not there. A link or a pipe also has none that a
+/// file could keep.
 static absl::StatusOr<std::optional<int>> PermissionsOf(Directory &directory,
                                                         const std::string &name) {
   absl::StatusOr<std::unique_ptr<OpenFile>> old = directory.Open(name, {});

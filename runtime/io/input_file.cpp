@@ -36,6 +36,19 @@ absl::StatusOr<InputFile> InputFile::Open(const std::string &path) {
 /// The system gives each file the least number that is free.
 bool InputFile::IsOneOfMany() const { return file->descriptor() >= MostOpenFiles() / 2; }
 
+absl::StatusOr<const InputFile *> KeptFile::Get(std::optional<InputFile> &room) const {
+  if (open)
+    return &*open;
+  absl::StatusOr<InputFile> again = InputFile::Open(name);
+  if (!again.ok())
+    return again.status();
+  if (again->size() != bytes)
+    return absl::DataLossError(absl::StrCat("`", name, "`: it had ", bytes,
+                                            " bytes when the run began, and has ", again->size()));
+  room = *std::move(again);
+  return &*room;
+}
+
 absl::StatusOr<int64_t> BeginOfText(const InputFile &file) {
   char first[kByteOrderMark.size()] = {};
   if (file.size() < int64_t(sizeof first))

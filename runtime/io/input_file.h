@@ -21,7 +21,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 namespace boa {
 
@@ -45,6 +47,28 @@ public:
 private:
   std::unique_ptr<OpenFile> file;
   int64_t bytes = 0;
+};
+
+/// A file that stays open, or that each use opens anew: of many files not all can be open.
+class KeptFile {
+public:
+  KeptFile() = default;
+  KeptFile(std::string path, InputFile file, bool stays_open)
+      : name(std::move(path)), bytes(file.size()) {
+    if (stays_open)
+      open = std::move(file);
+  }
+
+  const std::string &path() const { return name; }
+  /// Bytes when it was opened first.
+  int64_t size() const { return bytes; }
+  /// The file, which `room` holds if it does not stay open. DataLoss if it has another size now.
+  absl::StatusOr<const InputFile *> Get(std::optional<InputFile> &room) const;
+
+private:
+  std::string name;
+  int64_t bytes = 0;
+  std::optional<InputFile> open;
 };
 
 /// Where a text begins: behind a byte order mark of UTF-8, which is no part of it.

@@ -20,7 +20,7 @@ static std::set<std::string> FilesIn(const std::string &folder, std::error_code 
   return files;
 }
 
-/// What cannot be looked at stays.
+/// An output that cannot be looked at is not noted, so it stays.
 void NewOutputs::AddFolder(const std::string &path, IsOwn is_own) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(path, error);

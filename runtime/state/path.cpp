@@ -139,6 +139,13 @@ absl::Status StatePath::Lock(Undo &undo) {
   return absl::OkStatus();
 }
 
+absl::Status StatePath::CheckFree() const {
+  absl::StatusOr<PathKind> kind = open->Kind(kLock);
+  const bool is_held =
+      kind.ok() && *kind == PathKind::file && absl::IsUnavailable(open->Lock(kLock).status());
+  return is_held ? InUse() : absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<OpenFile>> StatePath::LockCommit(int64_t step, bool shared) const {
   OpenMode mode;
   mode.write = !shared;

@@ -86,6 +86,8 @@ public:
   /// Whether LockCommit means anything: not where the file system takes it for Lock, which this
   /// process has.
   bool CanLockCommits() const;
+  /// InUse if another process has the lock now. Changes nothing.
+  absl::Status CheckFree() const;
   /// The refusal of a directory whose lock another process has.
   absl::Status InUse() const;
   /// Writes this process's number into the lock, for others that find it held.

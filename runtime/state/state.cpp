@@ -84,6 +84,14 @@ absl::StatusOr<bool> StateStore::Exists(FileSystem &disk, const std::string &dir
   return read.status();
 }
 
+absl::Status StateStore::CheckFree(FileSystem &disk, const std::vector<std::string> &directories) {
+  for (const std::string &directory : directories)
+    if (StatePath path(directory); path.Open(disk).ok())
+      if (absl::Status status = path.CheckFree(); !status.ok())
+        return status;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::optional<CommitRecord>> StateStore::Peek(FileSystem &disk,
                                                              const Program &program,
                                                              const std::string &directory,

@@ -121,6 +121,10 @@ public:
   /// Whether `directory` holds a manifest.
   static absl::StatusOr<bool> Exists(FileSystem &, const std::string &directory);
 
+  /// Unavailable, with its process, if another process uses a state in one of these directories.
+  /// Changes nothing; a directory that cannot be looked into counts as free.
+  static absl::Status CheckFree(FileSystem &, const std::vector<std::string> &directories);
+
   /// The last commit of the state in `directory`. Takes no lock and changes nothing. Nothing if
   /// there is no commit, or if Open would mend a manifest. Fails as Open if the state is damaged,
   /// or of another model or computation.

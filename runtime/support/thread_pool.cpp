@@ -12,7 +12,8 @@
 //
 // ticket = generation << 16 | parts not yet claimed. A loop's fields may be
 // read only by who claimed one of its parts: until that part is done the caller
-// does not return, hence the fields do not change.
+// does not return, hence the fields do not change. That holds for a body that
+// throws, too: its exception waits until all parts are done or left out.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/support/thread_pool.h"
@@ -24,6 +25,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -87,6 +89,7 @@ private:
   void Work();
   bool RunOnePart();
   void RunPart(int64_t part);
+  void ThrowError() ABSL_EXCLUSIVE_LOCKS_REQUIRED(turn);
   void Publish(int64_t parts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(turn);
   void WaitForParts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(turn);
   void Resize(int64_t threads) ABSL_EXCLUSIVE_LOCKS_REQUIRED(turn);
@@ -102,20 +105,43 @@ private:
   std::atomic<uint64_t> ticket{0};
   std::atomic<int64_t> unfinished{0};
   std::atomic<bool> stop{false};
+  std::atomic<bool> failed{false}; // a body threw
 
-  // Guards no member: whoever makes a sleeper's condition true wakes it under this mutex.
+  // Whoever makes a sleeper's condition true wakes it under this mutex.
   Mutex sleep;
+  std::exception_ptr error ABSL_GUARDED_BY(sleep); // the first one of the loop
   CondVar wake, finished;
   std::atomic<int> sleepers{0};
   std::atomic<bool> caller_sleeps{false};
 };
 
+/// Leaves the part out if a body has thrown.
 void Pool::RunPart(int64_t part) {
+  if (failed.load())
+    return;
   int64_t begin = loop.blocks * part / loop.parts * loop.grain;
   int64_t end = loop.blocks * (part + 1) / loop.parts * loop.grain;
   inside_body = true;
-  loop.body(loop.data, begin, std::min(end, loop.count));
+  try {
+    loop.body(loop.data, begin, std::min(end, loop.count));
+  } catch (...) {
+    MutexLock lock(sleep);
+    if (!failed.exchange(true))
+      error = std::current_exception();
+  }
   inside_body = false;
+}
+
+/// Throws what a body of this loop threw, once no thread uses the loop any more.
+void Pool::ThrowError() {
+  if (!failed.exchange(false))
+    return;
+  std::exception_ptr thrown;
+  {
+    MutexLock lock(sleep);
+    thrown = std::exchange(error, nullptr);
+  }
+  std::rethrow_exception(std::move(thrown));
 }
 
 /// Claims a part and runs it; false if none is left.
@@ -186,6 +212,7 @@ void Pool::Resize(int64_t wanted) {
   workers.clear();
   stop.store(false);
   threads = wanted;
+  workers.reserve(size_t(wanted)); // no thread runs if this throws
   for (int64_t i = 1; i < wanted; ++i) {
     std::thread worker;
     if (!StartThread("a worker", worker, [this] { Work(); }).ok())
@@ -200,12 +227,15 @@ void Pool::Run(int64_t count, int64_t grain, void (*body)(void *, int64_t, int64
   int64_t blocks = (count - 1) / grain + 1;
   int64_t parts = threads == 1 ? 1 : std::min(kPartsPerThread * threads, blocks);
   loop = {count, grain, blocks, parts, body, data};
-  if (parts == 1)
-    return RunPart(0);
-  Publish(parts);
-  while (RunOnePart()) {
+  if (parts == 1) {
+    RunPart(0);
+  } else {
+    Publish(parts);
+    while (RunOnePart()) {
+    }
+    WaitForParts();
   }
-  WaitForParts();
+  ThrowError();
 }
 
 Pool &SharedPool() {

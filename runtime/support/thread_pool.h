@@ -25,7 +25,8 @@ int64_t Threads();
 /// body(data, begin, end) on disjoint parts that make up [0, count), each a
 /// multiple of `grain` but the last. The parts depend on count, grain and the
 /// number of threads only; a thread takes one after another. Returns when all
-/// are done.
+/// are done. If a body throws (std::bad_alloc), it leaves out the parts that have
+/// not begun, and throws the first exception when no body runs any more.
 void ParallelFor(int64_t count, int64_t grain, void (*body)(void *data, int64_t begin, int64_t end),
                  void *data);
 

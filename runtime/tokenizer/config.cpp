@@ -41,6 +41,14 @@ struct NamingFile {
   const Json *Find(const std::string &token) const {
     return JsonMember(json, absl::StrCat(token, has_ids() ? "_token_id" : "_token").c_str());
   }
+  /// The text of the token, which stands there or in an object; "": the file names none.
+  std::string TextOf(const std::string &token) const {
+    const Json *value = Find(token);
+    return !value               ? ""
+           : value->is_object() ? JsonText(*value, "content")
+           : value->is_string() ? value->get<std::string>()
+                                : "";
+  }
 };
 
 absl::StatusOr<std::vector<NamingFile>> ReadNaming(const std::string &folder) {
@@ -90,10 +98,7 @@ absl::StatusOr<std::vector<int32_t>> IdsOf(const NamingFile &file, const std::st
   if (!value)
     return ids;
   if (!file.has_ids()) {
-    // A text, or an object with that text.
-    const std::string text = value->is_object()   ? JsonText(*value, "content")
-                             : value->is_string() ? value->get<std::string>()
-                                                  : "";
+    const std::string text = file.TextOf(token);
     const int32_t id = FindToken(definition, text);
     if (id >= 0)
       ids.push_back(id);
@@ -190,7 +195,7 @@ absl::StatusOr<std::vector<std::string>> PartsBeside(const std::string &folder) 
     return files.status();
   const bool has_config = !files->empty() && files->front().name == kConfig;
   for (const char *token : {"bos", "eos"})
-    if (!has_config || !files->front().Find(token))
+    if (!has_config || files->front().TextOf(token).empty())
       for (const NamingFile &file : *files)
         if (const Json *value = file.Find(token))
           parts.push_back(absl::StrCat(file.name, " ", token, " ", value->dump()));

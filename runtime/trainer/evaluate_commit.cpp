@@ -76,6 +76,9 @@ absl::Status Evaluate(const Program &compiled, const Kernels &kernels, const Ent
   if (absl::Status status = request.Check(); !status.ok())
     return status;
   const Program &program = request.program();
+  if (absl::Status status = StateStore::CheckFree(request.disk(), request.directories());
+      !status.ok())
+    return status;
   if (absl::Status status = CheckMemoryLeft(program); !status.ok())
     return status;
   const std::string &directory = request.directories()[0];
@@ -104,6 +107,9 @@ absl::Status Evaluate(const Program &compiled, const Kernels &kernels, const Ent
   StepQueue steps(request, entries, *data, *std::move(engine));
   if (const std::string change = (*state)->ComputationChange(); !change.empty())
     std::fprintf(stderr, "%s\n", Printable(change).c_str());
+  if (const std::string other = DescribeOtherTokens((*state)->Committed().extra, data->facts());
+      !other.empty())
+    std::fprintf(stderr, "note: %s\n", Printable(other).c_str());
   if (absl::Status status = Restore(program, **state, steps.engine()); !status.ok())
     return AsItWas(status);
 

@@ -22,6 +22,14 @@ absl::StatusOr<std::optional<double>> Evaluation::Run(int64_t step) {
   if (absl::Status status = traffic.Settle(); !status.ok())
     return status;
   traffic.End();
+  steps.engine().SetRunsEndEarly(true);
+  absl::StatusOr<std::optional<double>> loss = MeanLoss(step);
+  steps.engine().SetRunsEndEarly(false);
+  traffic.Begin();
+  return loss;
+}
+
+absl::StatusOr<std::optional<double>> Evaluation::MeanLoss(int64_t step) {
   const int64_t micro_batches = program.MicroBatches(),
                 of_batch = micro_batches * program.MicroBatch();
   const int64_t total = (data.ValidationSequences() + of_batch - 1) / of_batch;
@@ -41,12 +49,10 @@ absl::StatusOr<std::optional<double>> Evaluation::Run(int64_t step) {
     sum += batches.TotalLoss();
     counted += batches.counted();
   }
-  std::optional<double> loss;
   // Without a target there is no loss, and none that could be the best.
-  if (!interrupt.interrupted() && counted > 0)
-    loss = sum / double(counted);
-  traffic.Begin();
-  return loss;
+  if (interrupt.interrupted() || counted == 0)
+    return std::nullopt;
+  return sum / double(counted);
 }
 
 } // namespace boa

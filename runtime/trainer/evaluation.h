@@ -39,10 +39,13 @@ public:
 
   /// Whether an evaluation follows this step.
   bool IsDue(int64_t step) const;
-  /// The mean loss, or nothing after an interrupt. No step may be enqueued.
+  /// The mean loss, or nothing after a signal, which leaves out what has not begun. No step may be
+  /// enqueued.
   absl::StatusOr<std::optional<double>> Run(int64_t step);
 
 private:
+  absl::StatusOr<std::optional<double>> MeanLoss(int64_t step);
+
   const Program &program;
   const bool possible;
   const Data &data;

@@ -108,7 +108,7 @@ absl::Status TrainingLoop::FinishStep() {
     return status;
   validated.reset();
   if (parts.evaluation.IsDue(done)) {
-    NoteStop(absl::StrCat("a batch of the evaluation after step ", done, " and the step's commit"));
+    NoteStop(absl::StrCat("the commit of step ", done));
     absl::StatusOr<std::optional<double>> loss = parts.evaluation.Run(done);
     if (!loss.ok())
       return AtStep(loss.status());

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace boa {
@@ -157,10 +158,11 @@ std::string DescribeChanges(const Settings &committed, const Settings &now) {
       continue;
     // `data` tells it.
     if (absl::StartsWith(key, kFilesOf) || absl::StartsWith(key, kFileOf) ||
-        absl::StartsWith(key, kTokenizerOf) || absl::StartsWith(key, kPaddingOf))
+        absl::StartsWith(key, kCallOf) || absl::StartsWith(key, kTokenizerOf) ||
+        absl::StartsWith(key, kPaddingOf))
       continue;
     // Earlier trainers did not say it.
-    if (key == "optimizer_code" && committed.count(key) == 0)
+    if ((key == "optimizer_code" || key == kSpecialTokens) && committed.count(key) == 0)
       continue;
     absl::StrAppend(&changes, FormatDifference(key, values),
                     key == "steps" ? "; the learning rate depends on it" : "");
@@ -169,6 +171,32 @@ std::string DescribeChanges(const Settings &committed, const Settings &now) {
     return "";
   return absl::StrCat(
       "note: from here on this is another training than the one that was committed:", changes);
+}
+
+std::string DescribeOtherTokens(const Settings &committed, const Settings &now) {
+  std::set<std::string> known, known_files;
+  for (const auto &[key, value] : committed)
+    if (absl::StartsWith(key, kTokenizerOf))
+      known.insert(value);
+    else if (absl::StartsWith(key, kFilesOf))
+      known_files.insert(value);
+  for (const auto &[key, print] : now) {
+    if (!absl::StartsWith(key, kTokenizerOf) || known.empty() || known.count(print) > 0)
+      continue;
+    // A tokenizer that makes the same tokens of the same files means the same by them.
+    const std::string pattern = key.substr(sizeof kTokenizerOf - 1);
+    if (known_files.count(ValueOr(now, kFilesOf + pattern, "")) > 0)
+      continue;
+    return absl::StrCat(ValueOr(now, kCallOf + pattern, pattern.c_str()),
+                        ": its tokenizer is not the one of the data that the state was trained "
+                        "on, so its tokens mean other texts");
+  }
+  const auto special = now.find(kSpecialTokens), was = committed.find(kSpecialTokens);
+  if (special == now.end() || was == committed.end() || special->second == was->second)
+    return "";
+  return absl::StrCat("the special tokens of the data, which masked training leaves alone, have "
+                      "changed since the commit: they were ",
+                      was->second, ", and are ", special->second);
 }
 
 absl::Status CheckFilesOfData(const Settings &committed, const Settings &now) {
@@ -185,6 +213,10 @@ absl::Status CheckFilesOfData(const Settings &committed, const Settings &now) {
                              : now.count(file) == 0     ? "is gone"
                                                         : "has other contents");
     const std::string pattern = key.substr(sizeof kFilesOf - 1);
+    const std::string call = ValueOr(now, kCallOf + pattern, "");
+    if (const std::string before = ValueOr(committed, kCallOf + pattern, call.c_str());
+        before != call)
+      first = absl::StrCat(". They were read by ", before, ", and are by ", call);
     for (auto [of, change] : {std::pair(kPaddingOf, ". Their documents are padded in another way"),
                               std::pair(kTokenizerOf, ". Their tokenizer is another")})
       if (ValueOr(committed, of + pattern, "") != ValueOr(now, of + pattern, ""))

@@ -17,9 +17,11 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <new>
 #include <stdexcept>
+#include <unistd.h>
 
 namespace boa {
 namespace {
@@ -175,15 +177,37 @@ int UsageStatus(const absl::Status &status) {
   return 2;
 }
 
+constexpr char kNoMemory[] =
+    "there is not enough memory: end other programs, or raise the limit of this process "
+    "(`ulimit -v`, its cgroup)";
+
+static std::terminate_handler previous_terminate;
+
+/// For exceptions that nobody can catch: on another thread, or below compiled code. A state is
+/// whole at any instant, so the process ends here. Allocates nothing.
+static void EndForMemory() {
+  if (const std::exception_ptr thrown = std::current_exception()) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::bad_alloc &) {
+      for (const char *part : {"error: ", kNoMemory, "\n"})
+        (void)!write(STDERR_FILENO, part, std::strlen(part));
+      _exit(1);
+    } catch (...) {
+    }
+  }
+  previous_terminate();
+}
+
 int RunWithinMemory(const std::function<int()> &run) {
+  if (std::get_terminate() != EndForMemory)
+    previous_terminate = std::set_terminate(EndForMemory);
   try {
     return run();
   } catch (const std::bad_alloc &) {
   } catch (const std::length_error &) { // of a container: more than any machine has
   }
-  return ExitStatus(absl::ResourceExhaustedError(
-      "there is not enough memory: end other programs, or raise the limit of this process "
-      "(`ulimit -v`, its cgroup)"));
+  return ExitStatus(absl::ResourceExhaustedError(kNoMemory));
 }
 
 int TrainerMain(int argc, char **argv, std::string_view json, const Kernels &kernels,

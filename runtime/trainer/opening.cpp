@@ -197,6 +197,15 @@ absl::Status FillParameters(const TrainRequest &request, BaseWeights *base,
   return given->Fill(engine);
 }
 
+/// An error that the user mends where the spec names its data.
+static absl::Status AtData(const TrainRequest &request, const absl::Status &status) {
+  const std::string &place = request.options().data_place;
+  return place.empty()
+             ? status
+             : absl::Status(status.code(),
+                            absl::StrCat(status.message(), " (`data` stands in ", place, ")"));
+}
+
 absl::Status RestoreCommit(const TrainRequest &request, const Settings &settings, StateStore &state,
                            Engine &engine, RunReport &report) {
   const CommitRecord &record = state.Committed();
@@ -210,9 +219,15 @@ absl::Status RestoreCommit(const TrainRequest &request, const Settings &settings
         absl::StrCat("the optimizer was ", was->second, " and is ", optimizer,
                      ", whose state is another: go on with ", was->second,
                      ", or begin a new training with these weights (--from)"));
-  if (absl::Status status = CheckFilesOfData(record.extra, settings);
-      !status.ok() && !request.options().changed_data)
-    return status;
+  if (!request.options().changed_data) {
+    if (absl::Status status = CheckFilesOfData(record.extra, settings); !status.ok())
+      return AtData(request, status);
+    if (const std::string other = DescribeOtherTokens(record.extra, settings); !other.empty())
+      return AtData(request,
+                    absl::FailedPreconditionError(absl::StrCat(
+                        other, ". Bring the former tokenizer back; or give --changed-data, "
+                               "if the model is to learn these")));
+  }
   report.Say(absl::StrCat("resuming after step ", record.step));
   if (PlanOf(record) && request.options().plan.block.empty())
     report.Say("note: this run has a plan of its own; the one that was chosen stays in the state");

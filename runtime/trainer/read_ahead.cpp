@@ -7,6 +7,7 @@
 #include "runtime/trainer/read_ahead.h"
 
 #include "runtime/support/interrupt.h"
+#include "runtime/support/memory_errors.h"
 #include "runtime/support/threads.h"
 
 #include <chrono>
@@ -74,7 +75,7 @@ void ReadAhead::Run() {
     Batches read;
     {
       MutexUnlock unlocked(mutex);
-      read = Read(step);
+      read = WithinMemory(program.train.data, [&] { return Read(step); });
     }
     const bool failed = !read.ok();
     ready.push_back(std::move(read));

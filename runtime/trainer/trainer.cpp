@@ -68,6 +68,10 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   absl::StatusOr<bool> finished = request.IsFinished();
   if (!finished.ok() || *finished)
     return finished.status();
+  // First, since another run of this state has memory, too.
+  if (absl::Status status = StateStore::CheckFree(request.disk(), request.directories());
+      !status.ok())
+    return status;
   if (absl::Status status = CheckMemoryLeft(program); !status.ok())
     return status;
 
@@ -113,6 +117,10 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
       data->Continue(first, state.Committed().samples);
       return RestoreCommit(request, settings, state, engine, report);
     }
+    if (*base)
+      if (const std::string other = DescribeOtherTokens((*base)->settings(), settings);
+          !other.empty())
+        report.Say(absl::StrCat("note: ", other));
     absl::Status status = FillParameters(request, base->get(), given->get(), engine, report);
     base->reset(); // it is read no more
     given->reset();

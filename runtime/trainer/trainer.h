@@ -19,9 +19,9 @@
 // resumed run may differ in everything else. It reports each change of the training.
 //
 // SIGINT, SIGTERM, SIGHUP or SIGPIPE ends the run after the step in progress, with a
-// commit. Before the first step and behind the last, it ends what takes long. A second
-// one ends the process at once and loses the steps since the last commit
-// (support/interrupt.h).
+// commit. It leaves out the rest of an evaluation: only kernels and transfers under way
+// end. Before the first step and behind the last, it ends what takes long. A second one ends the
+// process at once and loses the steps since the last commit (support/interrupt.h).
 //
 // Ownership: the arguments must outlive the call.
 // Threads: Train runs on the caller's thread, the driver. Only one run at a time, because
@@ -70,6 +70,7 @@ struct TrainerOptions {
   std::string from;                  // a state whose weights to begin with, or a commit of it
   std::optional<int64_t> steps;      // instead of the program's
   std::string data;                  // instead of the program's; empty: its own
+  std::string data_place;            // of `data` in its spec, for errors; empty: not known
   std::string tokens;                // where tokens of texts are kept; empty: beside the state
   std::string metrics, trace;        // files; empty: none
   std::string tensorboard;           // a folder for events; empty: none

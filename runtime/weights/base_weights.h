@@ -38,6 +38,10 @@ public:
 
   BaseState Origin() const { return commit->Origin(); }
   const Computation &computation() const { return commit->computation(); }
+  /// The settings of its training (CommitRecord::extra).
+  const std::map<std::string, std::string> &settings() const {
+    return commit->saved().record.extra;
+  }
 
   /// Whether it has the parameter: it may lack those of new adapters.
   bool Has(const Group &group, const Parameter &parameter) const {

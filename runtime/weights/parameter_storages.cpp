@@ -107,6 +107,19 @@ int32_t BatchChunks(const Program &program, const Group &group) {
   return int32_t(std::clamp<int64_t>(bytes / (4 * group.chunk_elements), 1, group.chunks));
 }
 
+/// Waits until the engine has left the batches, also where std::bad_alloc passes by. Declared
+/// behind them.
+class Landing {
+public:
+  explicit Landing(Engine &engine) : engine(engine) {}
+  ~Landing() { engine.Drain().IgnoreError(); }
+  Landing(const Landing &) = delete;
+  Landing &operator=(const Landing &) = delete;
+
+private:
+  Engine &engine;
+};
+
 /// All chunks of a group, in order, in batches: what `move` begins to move of one goes on
 /// while `after` takes the one before it, and `before` fills the next.
 absl::Status ForEachBatch(const Program &program, const Group &group, Engine &engine,
@@ -115,6 +128,7 @@ absl::Status ForEachBatch(const Program &program, const Group &group, Engine &en
                           const std::function<absl::Status(const Batch &)> &after) {
   const int32_t most = BatchChunks(program, group);
   Batch batches[2] = {{group, most}, {group, most}};
+  const Landing landing(engine);
   Batch *moving = nullptr;
   absl::Status status;
   auto land = [&] { // until then the batch is the engine's, also after an error
@@ -190,6 +204,7 @@ private:
     batch->entry = entry;
     batch->first = chunk;
     batch->count = 1;
+    const Landing landing(engine);
     ReadMaster(engine, *batch);
     if (absl::Status status = engine.Drain(); !status.ok())
       return status;

@@ -48,6 +48,36 @@ boa.step @step(%step, %pending) {
 
 // -----
 
+// Chunks of a loop that can run as one are one iteration. Where a copy may be retained, each is one.
+
+boa.storage @w[1] : tensor<8589934592xf32> on ssd role checkpoints chunks 8388608 persistent
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  boa.loop chunk %c = 0 to 8388608 forward {
+    %w = boa.prefetch @w[%c0] chunk %c count 1 : <tensor<8589934592xf32>, device>
+    boa.offload %w, @w[%c0] chunk %c count 1 : <tensor<8589934592xf32>, device>
+    boa.release %w : <tensor<8589934592xf32>, device>
+  }
+}
+
+// -----
+
+boa.storage @w[1] : tensor<8589934592xf32> on ssd role checkpoints chunks 8388608 persistent
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %true = arith.constant true
+  %first = boa.prefetch @w[%c0] chunk %c0 count 1 : <tensor<8589934592xf32>, device>
+  boa.release %first retain %true : <tensor<8589934592xf32>, device>
+  // expected-error @below {{'boa.loop' op brings the step to more than 4194304 iterations}}
+  boa.loop chunk %c = 0 to 8388608 forward {
+    %w = boa.prefetch @w[%c0] chunk %c count 1 : <tensor<8589934592xf32>, device>
+    boa.offload %w, @w[%c0] chunk %c count 1 : <tensor<8589934592xf32>, device>
+    boa.release %w : <tensor<8589934592xf32>, device>
+  }
+}
+
+// -----
+
 boa.step @step(%step, %pending) {
   boa.loop layer %l = 0 to 2 forward {
     // expected-error @below {{'boa.shift' op expected a constant of 32 bits but found 4294967296}}

@@ -17,6 +17,7 @@
 #include <functional>
 #include <iterator>
 #include <mutex>
+#include <new>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -72,6 +73,27 @@ TEST_P(ThreadPoolTest, PartsAreTheSameEachTime) {
   Parts first = PartsOf(12345, 7);
   for (int i = 0; i < 100; ++i)
     EXPECT_EQ(PartsOf(12345, 7), first);
+}
+
+// The caller gets the exception when no body uses its frame any more, and the next loop is whole.
+TEST_P(ThreadPoolTest, AnExceptionOfABodyReachesTheCaller) {
+  constexpr int64_t kCount = 64;
+  for (int64_t thrower : {int64_t(0), kCount / 2, kCount - 1}) {
+    std::atomic<int> running{0};
+    EXPECT_THROW(For(kCount, 1,
+                     [&](int64_t begin, int64_t end) {
+                       ++running;
+                       std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                       --running;
+                       if (begin <= thrower && thrower < end)
+                         throw std::bad_alloc();
+                     }),
+                 std::bad_alloc);
+    EXPECT_EQ(running, 0);
+    std::atomic<int64_t> done{0};
+    For(kCount, 1, [&](int64_t begin, int64_t end) { done += end - begin; });
+    EXPECT_EQ(done, kCount);
+  }
 }
 
 TEST_P(ThreadPoolTest, OtherThreadsTakeTheWorkOfOneThatIsHeldUp) {

@@ -30,10 +30,10 @@ using namespace boa;
 
 namespace {
 
-/// What buffers and the workspace are at least aligned to, in bytes.
+/// The least alignment of buffers and of the workspace, in bytes.
 constexpr int64_t kBufferAlignment = 256;
 
-/// What a launch may be, by CUDA's C++ Programming Guide, "Compute Capabilities".
+/// The limits of a launch, from CUDA's C++ Programming Guide, "Compute Capabilities".
 constexpr int64_t kMaxGrid[3] = {(INT64_C(1) << 31) - 1, kMaxBlocksAlongY, kMaxBlocksAlongY};
 constexpr int64_t kMaxBlock[3] = {kMaxThreads, kMaxThreads, 64};
 
@@ -77,8 +77,8 @@ FailureOr<Extents> getExtents(gpu::LaunchOp launch) {
   return extents;
 }
 
-/// What the threads of a launch may tell each other by, across a barrier: LLVM takes a
-/// barrier to leave `noalias` memory as it was.
+/// The memory through which threads of a launch may pass values across a barrier. LLVM assumes that
+/// a barrier leaves `noalias` memory as it was.
 llvm::SmallPtrSet<Value, 4> getShared(gpu::LaunchOp launch) {
   llvm::SmallPtrSet<Value, 4> written;
   if (!launch.walk([](gpu::BarrierOp) { return WalkResult::interrupt(); }).wasInterrupted())

@@ -143,7 +143,7 @@ Facts CudaDevice::Environment() const {
   return versions;
 }
 
-/// Those that there are.
+/// All streams that were made.
 std::vector<GpuStream *> CudaDevice::Streams() const {
   std::vector<GpuStream *> streams;
   for (const auto *stream : {&compute, &to_device, &to_host, &optimizer})
@@ -365,9 +365,11 @@ absl::Status CudaDevice::EnqueueKernel(Work &work) {
   void **behind = kernel_buffers.data() + work.buffers.size();
   for (int64_t table : program.kernels[work.index].tables)
     *behind++ = tables->Address(table);
-  absl::Status status = graphs->Enqueue(work, kernel_buffers, queue, [&] {
-    kernels.table[work.index](kernel_buffers.data(), workspace, &queue);
-  });
+  absl::Status status;
+  if (!listener->IsLeftOut(work))
+    status = graphs->Enqueue(work, kernel_buffers, queue, [&] {
+      kernels.table[work.index](kernel_buffers.data(), workspace, &queue);
+    });
   if (times)
     times->EndKernel(program.kernels[work.index].name);
   return status;

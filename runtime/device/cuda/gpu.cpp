@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/gpu.h"
 
+#include "runtime/support/interrupt.h"
 #include "runtime/support/units.h"
 
 #include "absl/strings/str_cat.h"
@@ -155,6 +156,8 @@ absl::Status GpuMemory::Register() {
   const Driver &driver = gpu.driver();
   const char *const registering = "registering the host's memory with the GPU";
   while (registered < arena_bytes) {
+    if (Interrupted())
+      return Interruption();
     const int64_t bytes = std::min(part, arena_bytes - registered);
     const Result result = driver.MemHostRegister.address(arena + registered, size_t(bytes), 0);
     // What is out is the host's memory, or what the process may have of it.

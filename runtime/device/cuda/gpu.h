@@ -72,9 +72,10 @@ private:
 /// from and to it by itself.
 class GpuMemory : public Memory {
 public:
-  /// The most that is registered in one call: drivers refuse half a TiB. The GPU copies by itself
-  /// what lies in one such part.
-  static constexpr int64_t kPart = int64_t{64} << 30;
+  /// The most that is registered in one call, which no signal ends: at some GiB a second it takes a
+  /// second or two. Drivers also refuse half a TiB. The GPU copies by itself what lies in one such
+  /// part.
+  static constexpr int64_t kPart = int64_t{4} << 30;
 
   /// Both outlive it. The stream clears the memory. The device's begins at a multiple of
   /// `alignment`.
@@ -93,6 +94,7 @@ public:
 
 private:
   absl::Status AllocateDevice(int64_t bytes);
+  /// A signal ends it between two parts.
   absl::Status Register();
 
   const Gpu &gpu;

@@ -85,7 +85,7 @@ void GpuStream::Enqueue(Work &work) {
   finishing.Add({&work, begin, end, std::move(status)});
 }
 
-/// Milliseconds from what was over last to its beginning, and to its end.
+/// Milliseconds from the end of the work before it to its beginning, and to its end.
 absl::Status GpuStream::Await(const Enqueued &work, float (&milliseconds)[2]) {
   const Driver &driver = gpu.driver();
   absl::Status status = gpu.Enter();
@@ -134,7 +134,7 @@ void GpuStream::Finish(const Enqueued &work) {
   } else if (const std::string what = name(*work.work); !what.empty()) {
     status = absl::Status(status.code(), absl::StrCat(what, ": ", status.message()));
   }
-  // What it comes after is said to be over first.
+  // The listener hears of the fills before it first.
   order.AwaitRemoved(*work.work);
   const int64_t sequence = work.work->sequence;
   listener->Done(*work.work, begin, end, std::move(status));

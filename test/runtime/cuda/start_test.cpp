@@ -13,11 +13,14 @@
 
 #include "runtime/device/cuda/blas.h"
 #include "runtime/device/cuda/gpu.h"
+#include "runtime/support/interrupt.h"
 
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 namespace boa::cuda_test {
 namespace {
@@ -162,6 +165,30 @@ TEST_F(CudaTest, HostMemoryIsRegisteredInParts) {
       EXPECT_TRUE(driver.Call("", driver.StreamSynchronize, stream).ok());
       EXPECT_EQ(std::memcmp(host + from, host + kBytes + from, size_t(bytes)), 0) << from;
     }
+  }
+  EXPECT_TRUE(driver.Call("", driver.StreamDestroy, stream).ok());
+}
+
+TEST_F(CudaTest, ASignalEndsTheRegistration) {
+  constexpr int64_t kPart = 1 << 12, kBytes = 16 << 20;
+  Fake("fail=cuMemHostRegister_v2:1000000"); // its calls are counted
+  auto gpu = cuda::Gpu::Open();
+  ASSERT_TRUE(gpu.ok()) << gpu.status();
+  const cuda::Driver &driver = (*gpu)->driver();
+  cuda::Stream stream = nullptr;
+  ASSERT_TRUE(driver.Call("", driver.StreamCreate, &stream, cuda::kNonBlocking).ok());
+  {
+    const InterruptGuard guard;
+    std::thread sender([] {
+      while (boa_fake_cuda_calls("cuMemHostRegister_v2") == 0)
+        ;
+      raise(SIGTERM);
+    });
+    cuda::GpuMemory memory(**gpu, stream, kPart);
+    const absl::Status status = memory.Allocate({0, kBytes});
+    sender.join();
+    EXPECT_EQ(SignalOf(status), SIGTERM) << status;
+    EXPECT_LT(boa_fake_cuda_calls("cuMemHostRegister_v2"), kBytes / kPart);
   }
   EXPECT_TRUE(driver.Call("", driver.StreamDestroy, stream).ok());
 }

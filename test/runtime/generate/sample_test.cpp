@@ -9,11 +9,13 @@
 
 #include "test/runtime/trainer/trainer_fixture.h"
 
+#include <csignal>
 #include <fstream>
 #include <filesystem>
 #include <iostream>
 #include <map>
 #include <sstream>
+#include <sys/resource.h>
 
 namespace boa {
 namespace {
@@ -39,6 +41,42 @@ TEST_F(TrainerTest, SamplesWhatItLearned) {
   for (size_t i = 1; i < text.size(); ++i)
     right += text[i] == (text[i - 1] * 5 + 3) % 64;
   EXPECT_GE(right, 36);
+}
+
+// What cannot be written ends the text, and a file that was there stays.
+TEST_F(TrainerTest, LogitsAreWrittenWholeOrNotAtAll) {
+  linear.steps = 1;
+  ASSERT_TRUE(Run().ok());
+  absl::StatusOr<Program> program = ParseProgram(linear::PredictDescriptor());
+  ASSERT_TRUE(program.ok()) << program.status();
+  const GenerationSource source{options.state + "/model.safetensors", "", false};
+  SampleOptions sampling;
+  sampling.prompt = "\x01";
+  sampling.length = 8;
+  sampling.logits = scratch.path("logits");
+  std::ostringstream out;
+  const auto sample = [&] {
+    out.str("");
+    return Sample(*program, linear::kKernels, {linear::Predict}, source, sampling, out, std::cerr);
+  };
+  ASSERT_EQ(sample(), absl::OkStatus());
+  const std::string written = ReadWhole(sampling.logits);
+  EXPECT_EQ(written.size(), 8 * 64 * sizeof(float));
+  std::signal(SIGXFSZ, SIG_IGN); // as PrepareProcess
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const rlimit few = {1000, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &few), 0);
+  const absl::Status status = sample();
+  setrlimit(RLIMIT_FSIZE, &limit);
+  EXPECT_EQ(std::string(status.message()).rfind("cannot write 256 bytes at offset ", 0), 0u)
+      << status;
+  EXPECT_EQ(out.str().size(), 4u); // the prompt, and tokens until then
+  EXPECT_EQ(ReadWhole(sampling.logits), written);
+  EXPECT_FALSE(std::filesystem::exists(sampling.logits + ".tmp"));
+  sampling.logits = scratch.path("");
+  EXPECT_NE(sample().message().find("is a directory: name a regular file"), std::string::npos);
+  EXPECT_EQ(out.str(), "");
 }
 
 // The model has 64 tokens, fewer than the tokenizer.

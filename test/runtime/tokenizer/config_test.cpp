@@ -144,6 +144,12 @@ TEST_F(BesideTest, ThePartsAreThoseThatDecide) {
                                             config = {"config.json", R"({"eos_token_id": 4})"};
   EXPECT_EQ(parts({end}), parts({end, config}));
   EXPECT_NE(parts({}), parts({config}));
+  // The first file names no end here, so the second one decides.
+  for (const char *none :
+       {R"({"eos_token": ""})", R"({"eos_token": {"content": ""}})", R"({"eos_token": null})"})
+    EXPECT_NE(parts({{"tokenizer_config.json", none}}),
+              parts({{"tokenizer_config.json", none}, config}))
+        << none;
   EXPECT_NE(parts({{"config.json", R"({"eos_token_id": 5})"}}), parts({config}));
   EXPECT_EQ(parts({{"config.json", R"({"eos_token_id": 4, "vocab_size": 9})"}}), parts({config}));
 }

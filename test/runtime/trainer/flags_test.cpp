@@ -15,6 +15,7 @@
 #include <new>
 #include <cmath>
 #include <sstream>
+#include <thread>
 
 namespace boa {
 namespace {
@@ -182,6 +183,12 @@ TEST(Process, AFailedAllocationIsAnErrorOfTheCommand) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "error: there is not enough memory: end other programs, or raise the limit of this "
             "process (`ulimit -v`, its cgroup)\n");
+  // On a thread nobody can catch it.
+  EXPECT_EXIT(RunWithinMemory([] {
+                std::thread([] { throw std::bad_alloc(); }).join();
+                return 0;
+              }),
+              testing::ExitedWithCode(1), "^error: there is not enough memory: end other programs");
 }
 
 // What a terminal would obey, it is shown.

@@ -129,12 +129,14 @@ TEST_F(SignalsTest, WhileACommitIsRestored) {
   ExpectGoesOn();
 }
 
-// The step before it is committed.
+// The rest of the batch is left out, and the step before it is committed.
 TEST_F(SignalsTest, WhileATrainingIsEvaluated) {
   linear.evaluate_every = 3;
-  linear::on_forward = [] { raise(SIGTERM); };
+  int64_t forwards = 0;
+  linear::on_forward = [&] { forwards++ == 0 ? raise(SIGTERM) : 0; };
   ExpectInterrupted("interrupted after step 3 of 4, which is committed in `" + options.state +
                     "`; the same command with --resume continues");
+  EXPECT_EQ(forwards, 1); // of the two of a batch
   linear::on_forward = nullptr;
   options.resume = true;
   ExpectGoesOn();
