@@ -269,9 +269,14 @@ private:
 
   /// What an update needs must be declared.
   LogicalResult checkDeclared(Operation *op, Role role, StringRef group) {
-    if (findStorage(module, role, group))
+    StorageOp storage = findStorage(module, role, group);
+    if (storage && storage.getRole() == role)
       return success();
-    return op->emitOpError("expected a storage @") << getStorageName(role, group);
+    InFlightDiagnostic error = op->emitOpError("expected a storage @")
+                               << getStorageName(role, group);
+    if (storage)
+      error << " of role " << stringifyRole(role);
+    return error;
   }
 
   /// Every value was moved: what is left has no kernel to go with.

@@ -67,14 +67,17 @@ public:
       }
       absl::Status status =
           shards[i].targets()->Scan([&](int64_t first, const std::vector<uint8_t> &bits) {
-            const int64_t at = begins[i] + first, last = at + int64_t(bits.size()) * 8;
+            // Bits behind the last token mean nothing.
+            const int64_t at = begins[i] + first,
+                          last = std::min(at + int64_t(bits.size()) * 8, end);
             for (next = std::max(next, at); next < last;) {
               const int64_t bit = next - at;
               const auto left = uint8_t(bits[size_t(bit / 8)] >> (bit % 8));
-              if (left == 0)
-                next = std::min(next + 8 - bit % 8, end);
+              const int64_t token = next + (left ? __builtin_ctz(left) : 8 - bit % 8);
+              if (left && token < last)
+                add(token);
               else
-                add(next + __builtin_ctz(left));
+                next = std::min(token, last);
             }
           });
       if (!status.ok())

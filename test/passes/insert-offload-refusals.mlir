@@ -186,6 +186,21 @@ module {
 
 // -----
 
+module {
+  boa.group @a repeat 1 {
+    boa.param @w : tensor<4096xf32> = "ones"
+  }
+  boa.storage @weights.a[1] : tensor<4096xf32> on device role master persistent
+  boa.storage @gradients.a[1] : tensor<4096xf32> on device role gradients
+  boa.step @step(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    // expected-error @below {{'boa.optimizer_update' op expected a storage @weights.a of role weights}}
+    boa.optimizer_update @a[%c0] chunks 0 to 1 step %step
+  }
+}
+
+// -----
+
 // A read moves down to its call, and a write up to its: they must not pass each other. Of
 // another entry they may.
 
