@@ -16,7 +16,10 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -36,7 +39,7 @@ bool sameIndex(Value a, Value b) {
 }
 
 bool sameEntry(PrefetchOp a, PrefetchOp b) {
-  return a.getStorage() == b.getStorage() &&
+  return a.getStorageAttr() == b.getStorageAttr() &&
          llvm::equal(a.getIndices(), b.getIndices(),
                      [](Value x, Value y) { return sameIndex(x, y); });
 }
@@ -125,26 +128,52 @@ public:
       for (Region &region : op.getRegions())
         for (Block &inner : region)
           run(inner);
+    // Ops with an access, in the block's order, and prefetches that can share with none of them.
+    // Both change only where two accesses to their storage become one.
+    AccessesOf accesses, apart;
+    for (Operation &op : block)
+      for (Attribute storage : storagesOf(op))
+        accesses[storage].push_back(&op);
     bool changed = true;
     while (changed) {
       changed = false;
-      for (PrefetchOp prefetch : block.getOps<PrefetchOp>())
-        if (prefetch.isWholeEntry() && isReleasedOnce(prefetch) && coalesce(prefetch, block)) {
-          changed = true;
+      for (PrefetchOp prefetch : block.getOps<PrefetchOp>()) {
+        Attribute storage = prefetch.getStorageAttr();
+        if (llvm::is_contained(apart[storage], prefetch))
+          continue;
+        if (prefetch.isWholeEntry() && isReleasedOnce(prefetch) &&
+            coalesce(prefetch, block, accesses[storage])) {
+          apart[storage].clear();
           ++count;
+          changed = true;
           break;
         }
+        apart[storage].push_back(prefetch);
+      }
     }
     return count;
   }
 
 private:
-  /// Finds one other access to the entry in `block`, or in a chunk loop of it,
-  /// that can share the buffer.
-  bool coalesce(PrefetchOp prefetch, Block &block) {
+  using AccessesOf = llvm::MapVector<Attribute, SmallVector<Operation *, 4>>;
+
+  /// Of a prefetch, or of those in a chunk loop.
+  static llvm::SmallSetVector<Attribute, 4> storagesOf(Operation &op) {
+    llvm::SmallSetVector<Attribute, 4> storages;
+    if (auto prefetch = dyn_cast<PrefetchOp>(op))
+      storages.insert(prefetch.getStorageAttr());
+    if (auto loop = dyn_cast<LoopOp>(op); loop && loop.getDimension() == Dimension::chunk)
+      for (auto prefetch : loop.getBlock()->getOps<PrefetchOp>())
+        storages.insert(prefetch.getStorageAttr());
+    return storages;
+  }
+
+  /// Finds one other of the storage's accesses in `block` that can share the buffer.
+  bool coalesce(PrefetchOp prefetch, Block &block, SmallVectorImpl<Operation *> &accesses) {
     Value buffer = prefetch.getBuffer();
     ReleaseOp release = releaseOf(buffer);
-    for (Operation &op : block) {
+    for (auto *access = accesses.begin(); access != accesses.end(); ++access) {
+      Operation &op = **access;
       PrefetchOp other = findAccess(&op, prefetch);
       if (!other || other.getZero() || !isReleasedOnce(other) || haveCommonUser(prefetch, other))
         continue;
@@ -161,6 +190,8 @@ private:
           last = releaseOf(whole.getBuffer());
         if (release->isBeforeInBlock(last))
           release->moveAfter(last);
+        if (other == &op)
+          accesses.erase(access);
         copies ? copyFrom(other, buffer) : forward(other, buffer);
         return true;
       }
@@ -173,6 +204,8 @@ private:
               constant && constant->getBlock() == &block && op.isBeforeInBlock(constant))
             constant->moveBefore(&op);
         prefetch->moveBefore(&op);
+        // It now stands before the loop in the list, too.
+        std::rotate(access, llvm::find(accesses, prefetch), llvm::find(accesses, prefetch) + 1);
         forward(other, buffer);
         return true;
       }
