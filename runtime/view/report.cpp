@@ -47,6 +47,7 @@ public:
     AddTraffic();
     AddCurve();
     AddWear();
+    AddFigures();
     text += "<footer>Written by boa. The page loads nothing: it can be kept and sent as it "
             "is.</footer>\n</main></body></html>\n";
     return std::move(text);
@@ -246,6 +247,14 @@ private:
     if (!rows.empty())
       text += "<h3>What would save it</h3>\n" +
               Table({"each change alone", "less a step", "of all"}, rows);
+    Close();
+  }
+
+  void AddFigures() {
+    if (report.figures.empty())
+      return;
+    Open("figures", "All figures", "What --verbose prints.");
+    absl::StrAppend(&text, "<pre>", Escape(report.figures), "</pre>\n");
     Close();
   }
 

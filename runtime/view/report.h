@@ -66,6 +66,7 @@ struct Report {
   std::vector<BatchPoint> curve;
   Losses losses;
   Writes writes;
+  std::string figures;            // the tables of --verbose
   std::vector<std::string> notes; // sentences: energy, a budget of tokens, warnings
 };
 
