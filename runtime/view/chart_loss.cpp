@@ -59,7 +59,7 @@ std::string DrawLosses(const Losses &losses) {
       high = std::max(high, point.loss());
     }
   const double margin = high > low ? 0.05 * (high - low) : 0.05 * std::max(std::abs(high), 1.0);
-  low -= margin;
+  low = low < 0 ? low - margin : std::max(low - margin, 0.0);
   high += margin;
   const int64_t first = training.front().first, last = training.back().last;
   auto middle = [](const LossCurve::Point &point) { return double(point.first + point.last) / 2; };

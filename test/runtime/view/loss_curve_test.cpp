@@ -63,6 +63,9 @@ TEST(LossCurve, IsDrawnWithItsValues) {
   EXPECT_THAT(picture, HasSubstr("<th scope=\"row\">7</th><td>2.0000</td><td>-</td>"));
   EXPECT_THAT(picture, HasSubstr("<th scope=\"row\">8</th><td>1.0000</td><td>1.2500</td>"));
   EXPECT_THAT(picture, Not(HasSubstr("nan")));
+  // The axis ends at 0.
+  losses.training.Add(9, 0.01);
+  EXPECT_THAT(DrawLosses(losses), testing::AllOf(HasSubstr(">0.0<"), Not(HasSubstr(">-0"))));
 }
 
 // A resumed run draws what its file of metrics keeps.
