@@ -24,11 +24,12 @@
 #include "runtime/trainer/process.h"
 #include "runtime/trainer/simulate.h"
 #include "runtime/trainer/trainer.h"
-#include "runtime/view/progress.h"
 #include "runtime/view/report_file.h"
+#include "runtime/view/screen.h"
 #include "tools/AutoMemory.h"
 #include "tools/CompiledProgram.h"
 #include "tools/Completion.h"
+#include "tools/NextCommand.h"
 #include "tools/Probe.h"
 #include "tools/models/Import.h"
 #include "tools/plan/ChoosePlan.h"
@@ -84,6 +85,7 @@ absl::Status runTrain(Invocation &invocation) {
   invocation.train.sources = invocation.compile.files;
   if (invocation.train.data.empty())
     invocation.train.data_place = compiled.dataPlace;
+  invocation.train.next = nextCommand(invocation, compiled.program);
   return Train(compiled.program, kernels, entries, invocation.train, InterruptsUntilExit());
 }
 

@@ -105,6 +105,7 @@ FlagTable TrainerFlags(TrainerOptions &o) {
       {train, "report", 0, "FILE", "write a page: the run beside its prediction (HTML)",
        FileValue{&o.report}},
       {train, "quiet", 0, "", "print nothing but errors", &o.quiet},
+      {train, "verbose", 0, "", "print tables of memory and traffic, too", &o.verbose},
   };
 }
 
@@ -112,6 +113,9 @@ absl::Status CheckTrainerOptions(const TrainerOptions &options) {
   if (options.at && !options.resume)
     return absl::InvalidArgumentError(
         "--at names the commit to resume from: give it together with --resume");
+  if (options.quiet && options.verbose)
+    return absl::InvalidArgumentError(
+        "--quiet prints nothing and --verbose prints tables: only one of them can be given");
   if (options.changed_model && !options.resume)
     return absl::InvalidArgumentError("--changed-model lets another model go on with a state: "
                                       "give it together with --resume");

@@ -117,16 +117,16 @@ absl::Status CheckOutputs(const std::vector<FileUse> &outputs, const std::vector
   return absl::OkStatus();
 }
 
-std::string DescribeForeignPaths(const std::vector<std::string> &directories) {
+std::vector<std::string> DescribeForeignPaths(const std::vector<std::string> &directories) {
   const std::filesystem::path home = Canonical(directories[0]);
-  std::string text;
+  std::vector<std::string> notes;
   for (const std::string &directory : directories) {
     const std::filesystem::path path = Canonical(directory);
     if (std::mismatch(home.begin(), home.end(), path.begin(), path.end()).first != home.end())
-      absl::StrAppend(&text, "  note: the machine of the spec has this run write to ",
-                      path.string(), ", outside of ", home.string(), "\n");
+      notes.push_back(absl::StrCat("note: the machine of the spec has this run write to ",
+                                   path.string(), ", outside of ", home.string()));
   }
-  return text;
+  return notes;
 }
 
 } // namespace boa

@@ -34,9 +34,9 @@ std::vector<FileUse> FilesOfData(const TrainSettings &);
 /// Refuses an output that is one of the `kept` files, another output, or a file of any state.
 absl::Status CheckOutputs(const std::vector<FileUse> &outputs, const std::vector<FileUse> &kept);
 
-/// A line for each directory of a state outside of the first one. The spec names them, and the run
+/// A note for each directory of a state outside of the first one. The spec names them, and the run
 /// writes there.
-std::string DescribeForeignPaths(const std::vector<std::string> &directories);
+std::vector<std::string> DescribeForeignPaths(const std::vector<std::string> &directories);
 
 } // namespace boa
 

@@ -12,6 +12,7 @@
 #include "runtime/trainer/output_checks.h"
 #include "runtime/view/progress.h"
 #include "runtime/view/report_file.h"
+#include "runtime/view/tables.h"
 #include "runtime/weights/export_parameters.h"
 
 #include "absl/strings/str_cat.h"

@@ -7,10 +7,12 @@
 #include "runtime/trainer/run_report.h"
 
 #include "runtime/support/units.h"
+#include "runtime/trainer/expected_step.h"
 #include "runtime/trainer/output_checks.h"
 #include "runtime/trainer/process.h"
 #include "runtime/trainer/simulate.h"
 #include "runtime/view/report_file.h"
+#include "runtime/view/screen.h"
 #include "runtime/view/trace.h"
 
 #include "absl/strings/str_cat.h"
@@ -21,6 +23,12 @@
 #include <utility>
 
 namespace boa {
+
+/// What a person may type behind a run.
+static std::string FormatNext(const TrainerOptions &options) {
+  return options.next.empty() ? "the same command with --resume and more --steps goes on"
+                              : absl::StrCat("next: ", options.next);
+}
 
 RunReport::RunReport(const TrainRequest &request, const EntryPoints &entries, int64_t first,
                      const std::string &identity)
@@ -37,6 +45,7 @@ absl::Status RunReport::Open() {
     if (!opened.ok())
       return opened.status();
     metrics = *std::move(opened);
+    losses = metrics->former();
   }
   if (!options.tensorboard.empty()) {
     absl::StatusOr<EventFile> opened = EventFile::Create(options.tensorboard, identity, first);
@@ -63,10 +72,16 @@ void RunReport::Start(const Data &data, const Settings &settings, const StateSto
                       const Engine &engine) {
   if (log && writing.ok())
     writing = log->Begin(identity, first, settings, engine.Environment());
-  Say(FormatStart(program, data.Describe()));
-  Say(FormatState(state, engine));
-  if (const std::string note = DescribeWarmup(program.train); !note.empty())
+  ExpectedStep expected;
+  if (!request.options().quiet || log)
+    expected = ExpectStep(program, entries, program.train.steps - first);
+  figures = FormatScreen(program, {data.Describe(), FormatState(state, engine), expected.speed});
+  Say(figures);
+  for (const std::string &note : Notes(state))
     Say(note);
+  if (!expected.warning.empty())
+    Say(expected.warning);
+  SayTables(FormatPlaces(program));
 }
 
 void RunReport::Say(const std::string &text) {
@@ -75,34 +90,48 @@ void RunReport::Say(const std::string &text) {
     writing = log->Say(text);
 }
 
+void RunReport::SayTables(const std::string &text) {
+  if (request.options().verbose)
+    progress.Say(text);
+  if (log && writing.ok())
+    writing = log->Say(text);
+  figures += text;
+}
+
 void RunReport::End(const absl::Status &status, int64_t step) {
   if (log && writing.ok())
     writing = log->End(status, step);
 }
 
-/// The state's directories and size, and the notes of its opening.
+/// The state's directories and size, and what moves its bytes.
 std::string RunReport::FormatState(const StateStore &state, const Engine &engine) const {
   int64_t bytes = 0;
   for (int64_t path : state.BytesByPath())
     bytes += path;
   const int64_t keep = program.train.commit_keep;
-  std::string text = absl::StrCat("  state in ", absl::StrJoin(request.directories(), ", "), ": ",
-                                  FormatBytes(bytes), " on SSD, ",
-                                  keep == 1 ? "the last commit is kept"
-                                  : program.train.evaluate_every == 0
-                                      ? absl::StrCat("the last ", keep, " commits are kept")
-                                      : absl::StrCat(keep, " commits are kept: the last ones, and "
-                                                           "the best in validation"),
-                                  "; ", engine.DescribeIo(), "\n");
-  text += DescribeForeignPaths(request.directories());
+  return absl::StrCat(absl::StrJoin(request.directories(), ", "), ": ", FormatBytes(bytes),
+                      " on SSD, ",
+                      keep == 1 ? "the last commit is kept"
+                      : program.train.evaluate_every == 0
+                          ? absl::StrCat("the last ", keep, " commits are kept")
+                          : absl::StrCat(keep, " commits are kept: the last ones, and the best in "
+                                               "validation"),
+                      "; ", engine.DescribeIo());
+}
+
+/// Lines that a person may have to act on.
+std::vector<std::string> RunReport::Notes(const StateStore &state) const {
+  std::vector<std::string> notes = DescribeForeignPaths(request.directories());
   if (trace || !request.options().report.empty())
-    absl::StrAppend(&text, "  note: ", trace ? "--trace" : "--report", " keeps the newest ",
-                    kTraceEvents, " commands, in up to ",
-                    FormatBytes(kTraceEvents * int64_t(sizeof(TraceEvent))),
-                    " beside the memory of the plan\n");
+    notes.push_back(absl::StrCat("note: ", trace ? "--trace" : "--report", " keeps the newest ",
+                                 kTraceEvents, " commands, in up to ",
+                                 FormatBytes(kTraceEvents * int64_t(sizeof(TraceEvent))),
+                                 " beside the memory of the plan"));
   for (const std::string &note : state.Notes())
-    absl::StrAppend(&text, "  note: ", note, "\n");
-  return text;
+    notes.push_back(absl::StrCat("note: ", note));
+  if (std::string note = DescribeWarmup(program.train); !note.empty())
+    notes.push_back(std::move(note));
+  return notes;
 }
 
 void RunReport::Step(const FinishedStep &done, std::optional<double> validation_loss,
@@ -131,8 +160,11 @@ void RunReport::Step(const FinishedStep &done, std::optional<double> validation_
   for (const auto &[link, seconds] : record.waited)
     waited[link] += seconds;
   outcome.loss = done.loss;
-  if (validation_loss)
-    outcome.validation_loss = validation_loss;
+  losses.training.Add(done.step, done.loss);
+  if (validation_loss) {
+    outcome.Validated(done.step, *validation_loss);
+    losses.validation.Add(done.step, *validation_loss);
+  }
   progress.Step(record);
   if (validation_loss)
     Say(absl::StrFormat("step %d: validation loss %.4f", done.step, *validation_loss));
@@ -147,7 +179,10 @@ absl::Status RunReport::WritePage(std::vector<TraceEvent> events, Engine &engine
   Report page;
   page.program = &program;
   page.what = "Training";
+  page.block = request.options().plan.block;
+  page.losses = losses;
   page.writes = outcome.writes();
+  page.figures = figures;
   StepRun &measured = page.runs.emplace_back();
   const double steps = double(outcome.steps);
   measured.name = "measured";
@@ -202,10 +237,18 @@ absl::Status RunReport::Finish(int64_t step, const Traffic &predicted, const Ste
   outcome.disk_written = traffic.disk().written;
   outcome.TakeMemory(program, engine);
   outcome.resident_bytes = PeakResidentBytes();
+  outcome.state = absl::StrJoin(request.directories(), ", ");
   outcome.saved = request.save();
   // Before the page, which may take long: a person who ends it has read the outcome.
-  Say(outcome.steps > 0 ? "\n" + FormatOutcome(program, outcome)
-                        : absl::StrCat("  weights saved to ", request.save()));
+  if (outcome.steps > 0) {
+    SayTables(FormatMeasures(program, outcome));
+    const std::string summary = absl::StrCat("\n", FormatSummary(outcome));
+    Say(summary);
+    figures += summary;
+  } else {
+    Say(absl::StrCat("weights saved to ", request.save()));
+  }
+  Say(FormatNext(request.options()));
   return !request.options().report.empty() && outcome.steps > 0
              ? WritePage(std::move(events), engine)
              : absl::OkStatus();

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Everything that a run tells: the table at its start, a line and a record of metrics for
-// each step, the summary, the trace and the page at its end.
+// Everything that a run tells: a screen at its start, a line and a record of metrics for each step,
+// the summary, the trace and the page at its end. Tables are printed with --verbose; the log and
+// the page have them always.
 //
 // Ownership: it owns the files of --metrics, --tensorboard, --trace and --log, and the line of
 // progress. Program and options must outlive it. Threads: one, the driver. Errors: a console that
@@ -26,7 +27,9 @@
 #include "runtime/trainer/request.h"
 #include "runtime/trainer/step_queue.h"
 #include "runtime/trainer/step_traffic.h"
+#include "runtime/view/loss_curve.h"
 #include "runtime/view/metrics.h"
+#include "runtime/view/outcome.h"
 #include "runtime/view/progress.h"
 #include "runtime/view/run_log.h"
 #include "runtime/view/tensorboard.h"
@@ -50,7 +53,7 @@ public:
 
   /// Opens the files.
   absl::Status Open();
-  /// The table of storages, and the state.
+  /// The facts of the run and its notes.
   void Start(const Data &, const Settings &, const StateStore &, const Engine &);
   /// Prints lines beside the progress, and logs them.
   void Say(const std::string &text);
@@ -67,7 +70,10 @@ public:
   const absl::Status &status() const { return writing; }
 
 private:
+  /// Prints tables with --verbose. The log and the page have them always.
+  void SayTables(const std::string &text);
   std::string FormatState(const StateStore &, const Engine &) const;
+  std::vector<std::string> Notes(const StateStore &) const;
   absl::Status WritePage(std::vector<TraceEvent> events, Engine &);
 
   const TrainRequest &request;
@@ -82,6 +88,8 @@ private:
   std::optional<RunLog> log;
   Progress progress;
   Outcome outcome;
+  Losses losses;       // for the page
+  std::string figures; // the same
   /// The last steps, for the page: what they took, and their ends on the engine's clock.
   std::deque<std::pair<double, int64_t>> ends;
   std::map<std::string, double> waited; // seconds of all steps, by link

@@ -14,7 +14,9 @@
 #include "runtime/support/units.h"
 #include "runtime/trainer/output_checks.h"
 #include "runtime/view/metrics.h"
+#include "runtime/view/outcome.h"
 #include "runtime/view/progress.h"
+#include "runtime/view/screen.h"
 #include "runtime/view/trace.h"
 
 #include "absl/strings/str_cat.h"
@@ -114,7 +116,7 @@ absl::Status Simulation::Open() {
     trace = *std::move(opened);
   }
   progress = std::make_unique<Progress>(options.out, 0, options.steps);
-  progress->Say(FormatStart(program));
+  progress->Say(FormatScreen(program) + FormatPlaces(program));
   return absl::OkStatus();
 }
 
@@ -217,8 +219,8 @@ absl::Status Simulation::Run() {
   outcome.measured = false;
   outcome.loss = std::numeric_limits<double>::quiet_NaN();
   outcome.TakeMemory(program, *engine);
-  progress->Say("\n" + FormatOutcome(program, outcome) +
-                FormatLinks(int64_t(std::llround(last.seconds * 1e9))));
+  progress->Say(absl::StrCat("\n", FormatSummary(outcome), FormatMeasures(program, outcome),
+                             FormatLinks(int64_t(std::llround(last.seconds * 1e9)))));
   const std::string worn =
       FindWornOut(WearOf(program, outcome.writes()),
                   outcome.seconds / double(outcome.steps) * double(program.train.steps));

@@ -78,7 +78,9 @@ struct TrainerOptions {
   std::string report;                // a page beside them; empty: none
   std::string save;                  // empty: <state>/model.safetensors
   std::vector<std::string> sources;  // files of the program: no output replaces them
-  bool quiet = false;                // no tables and no progress
+  bool quiet = false;                // nothing is printed
+  bool verbose = false;              // tables, too
+  std::string next;                  // a command to type after the run; may be empty
   std::FILE *out = stdout;           // where tables and progress go
   std::optional<int64_t> at;         // with resume: the commit of this step, not the last
   ChosenPlan plan;                   // that the compiler chose; commits hold it

@@ -24,9 +24,6 @@ struct Series {
   std::vector<std::pair<int64_t, double>> points;
 };
 
-/// Labels at the ends of lines, at least this far from each other.
-constexpr double kApart = 14;
-
 } // namespace
 
 std::string DrawCurve(const std::vector<BatchPoint> &curve, int64_t batch) {
@@ -118,12 +115,7 @@ std::string DrawCurve(const std::vector<BatchPoint> &curve, int64_t batch) {
                       FormatCount(each.points.back().second), " tokens a second with ",
                       each.points.back().first, " sequences. ");
   }
-  std::sort(labels.begin(), labels.end());
-  double above = -kApart;
-  for (auto &[at, name] : labels) {
-    above = std::max(at, above + kApart);
-    svg.Text(kCurveRight + 8, above + 4, name, "axis");
-  }
+  svg.Labels(kCurveRight + 8, std::move(labels));
   return absl::StrCat(
       svg.Finish("Tokens a second over the batch", description),
       FoldedTable({"order", "sequences", "tokens a second", "compute alone", "transfers alone"},

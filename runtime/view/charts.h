@@ -22,6 +22,9 @@ std::string DrawTraffic(const Program &, const StepRun &);
 /// Tokens a second over the batch, under their roofs.
 std::string DrawCurve(const std::vector<BatchPoint> &, int64_t batch);
 
+/// The loss of training and validation over the steps.
+std::string DrawLosses(const Losses &);
+
 } // namespace boa
 
 #endif // BOA_RUNTIME_VIEW_CHARTS_H

@@ -16,21 +16,29 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace boa {
 namespace {
 
-/// Whether a line is of a step up to `after`.
-bool IsUntil(absl::string_view line, int64_t after) {
+/// Whether a line is of a step up to `after`. Adds its losses.
+bool IsUntil(absl::string_view line, int64_t after, Losses &losses) {
   const nlohmann::json record = ParseJson(line).value_or(nlohmann::json());
-  return record.is_object() && record.contains("step") && record["step"].is_number_integer() &&
-         record["step"].get<int64_t>() <= after;
+  if (!record.is_object() || !record.contains("step") || !record["step"].is_number_integer() ||
+      record["step"].get<int64_t>() > after)
+    return false;
+  for (auto [name, curve] :
+       {std::pair("loss", &losses.training), std::pair("validation_loss", &losses.validation)})
+    if (auto value = record.find(name); value != record.end() && value->is_number())
+      curve->Add(record["step"].get<int64_t>(), value->get<double>());
+  return true;
 }
 
 /// The lines at the beginning of a file that a resumed run keeps.
 struct KeptLines {
   int64_t bytes = 0;
   bool open = false; // the last one lacks its newline
+  Losses losses;
 };
 
 /// The lines up to those of steps after `after`.
@@ -52,7 +60,7 @@ absl::StatusOr<KeptLines> LinesUntil(const std::string &path, int64_t after) {
       kept.open = end == absl::string_view::npos;
       if (kept.open && !last)
         break; // the next block has all of it
-      if (!IsUntil(rest.substr(0, end), after)) {
+      if (!IsUntil(rest.substr(0, end), after, kept.losses)) {
         kept.open = false;
         return kept;
       }
@@ -60,8 +68,10 @@ absl::StatusOr<KeptLines> LinesUntil(const std::string &path, int64_t after) {
       kept.bytes += int64_t(bytes);
       rest.remove_prefix(bytes);
     }
-    if (rest.size() == block.size())
-      return KeptLines{kept.bytes}; // none of ours
+    if (rest.size() == block.size()) { // none of ours
+      kept.open = false;
+      return kept;
+    }
   }
   return kept;
 }
@@ -184,6 +194,7 @@ absl::StatusOr<Metrics> Metrics::Continue(const std::string &path, int64_t after
     return kept.status();
   metrics.kept = kept->bytes;
   metrics.line_is_open = kept->open;
+  metrics.former_losses = std::move(kept->losses);
   return metrics;
 }
 

@@ -20,6 +20,7 @@
 #include "runtime/abi/program.h"
 #include "runtime/device/work.h"
 #include "runtime/io/output_file.h"
+#include "runtime/view/loss_curve.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -69,9 +70,12 @@ public:
   static absl::Status CheckNew(const std::string &path);
   /// Succeeds on a pipe that nobody reads any more.
   absl::Status Write(const StepRecord &);
+  /// Of the steps that a resumed run keeps.
+  const Losses &former() const { return former_losses; }
 
 private:
   OutputFile file;
+  Losses former_losses;
   int64_t kept = -1;         // bytes to keep at the first line; negative: it was written
   bool line_is_open = false; // the kept bytes end without a newline
 };

@@ -38,6 +38,7 @@ public:
     for (const std::string &note : report.notes)
       absl::StrAppend(&text, absl::StartsWith(note, "warning") ? "<p class=\"warning\">" : "<p>",
                       Escape(note), "</p>\n");
+    AddLosses();
     AddPlan();
     AddMeasured();
     AddBound();
@@ -46,6 +47,7 @@ public:
     AddTraffic();
     AddCurve();
     AddWear();
+    AddFigures();
     text += "<footer>Written by boa. The page loads nothing: it can be kept and sent as it "
             "is.</footer>\n</main></body></html>\n";
     return std::move(text);
@@ -84,6 +86,22 @@ private:
     if (life > 0)
       Tile("the SSD lasts", FormatSeconds(life), absl::StrCat("day and night: ", path));
     text += "</dl>\n";
+  }
+
+  void AddLosses() {
+    const std::string picture = DrawLosses(report.losses);
+    if (picture.empty())
+      return;
+    const LossCurve &training = report.losses.training;
+    std::string says = "The mean over the targets of a step, in nats.";
+    if (training.steps_of_point() > 1)
+      absl::StrAppend(&says, " A point is the mean of ", training.steps_of_point(), " steps.");
+    if (const int64_t first = training.points().front().first; first > 1)
+      absl::StrAppend(&says, " The steps before ", first, " were in other runs. With --metrics, ",
+                      "which keeps their losses, a page shows them, too.");
+    Open("loss", "The loss", says);
+    text += picture;
+    Close();
   }
 
   void AddPlan() {
@@ -229,6 +247,14 @@ private:
     if (!rows.empty())
       text += "<h3>What would save it</h3>\n" +
               Table({"each change alone", "less a step", "of all"}, rows);
+    Close();
+  }
+
+  void AddFigures() {
+    if (report.figures.empty())
+      return;
+    Open("figures", "All figures", "What --verbose prints.");
+    absl::StrAppend(&text, "<pre>", Escape(report.figures), "</pre>\n");
     Close();
   }
 

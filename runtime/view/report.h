@@ -17,6 +17,7 @@
 #include "runtime/abi/program.h"
 #include "runtime/device/simulated.h"
 #include "runtime/engine/engine.h"
+#include "runtime/view/loss_curve.h"
 #include "runtime/view/wear.h"
 
 #include <cstdint>
@@ -63,7 +64,9 @@ struct Report {
   std::string bound_link;
   bool bound_of_machine = false; // of all plans, not only of this one
   std::vector<BatchPoint> curve;
+  Losses losses;
   Writes writes;
+  std::string figures;            // the tables of --verbose
   std::vector<std::string> notes; // sentences: energy, a budget of tokens, warnings
 };
 

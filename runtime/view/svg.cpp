@@ -93,6 +93,16 @@ void Svg::Text(double x, double y, const std::string &text, const std::string &s
                   "\" text-anchor=\"", anchor, "\">", Escape(text), "</text>");
 }
 
+void Svg::Labels(double x, std::vector<std::pair<double, std::string>> labels) {
+  constexpr double kApart = 14;
+  std::sort(labels.begin(), labels.end());
+  double above = -kApart;
+  for (const auto &[y, label] : labels) {
+    above = std::max(y, above + kApart);
+    Text(x, above + 4, label, "axis");
+  }
+}
+
 std::string Svg::Finish(const std::string &title, const std::string &description) const {
   return absl::StrCat("<svg viewBox=\"0 0 ", Number(width), " ", Number(height),
                       "\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" aria-label=\"",

@@ -9,6 +9,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace boa {
@@ -35,6 +36,8 @@ public:
   /// `anchor`: "start", "middle" or "end".
   void Text(double x, double y, const std::string &text, const std::string &style = "",
             const char *anchor = "start");
+  /// Texts beside the ends of lines, by their y, moved apart where they would touch.
+  void Labels(double x, std::vector<std::pair<double, std::string>> labels);
   /// `description`: its contents in words, for people who do not see it.
   std::string Finish(const std::string &title, const std::string &description) const;
 

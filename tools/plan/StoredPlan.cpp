@@ -119,9 +119,11 @@ absl::Status usePlan(const StoredPlanOptions &options, CompileRequest &compile,
     return found.status();
   train.plan = {found->block, given};
   say(absl::StrFormat("the plan, chosen from %d that were compiled and simulated: a step takes %s; "
-                      "none is faster than %s, bound by %s\n\n%s",
+                      "none is faster than %s, bound by %s",
                       found->simulated, FormatSeconds(found->trial.seconds),
-                      FormatSeconds(found->bound.seconds), found->bound.link, found->block));
+                      FormatSeconds(found->bound.seconds), found->bound.link));
+  if (train.verbose)
+    say(absl::StrCat("\n", found->block));
   appendPlan(train.plan, "the plan that was chosen", compile);
   return absl::OkStatus();
 }

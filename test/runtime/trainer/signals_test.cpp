@@ -199,7 +199,7 @@ TEST_F(SignalsTest, WhileAFewWeightsAreSaved) {
   EXPECT_EQ(Run(), absl::OkStatus());
   std::fclose(options.out);
   EXPECT_EQ(moved, 1);
-  EXPECT_NE(Output().find("  weights saved to " + options.state + "/model.safetensors\n"),
+  EXPECT_NE(Output().find("weights saved to " + options.state + "/model.safetensors\n"),
             std::string::npos)
       << Output();
 }
@@ -234,7 +234,7 @@ TEST_F(SignalsTest, BehindTheLastStep) {
   functions.write = [](void *cookie, const char *text, size_t size) -> ssize_t {
     auto &of = *static_cast<Out *>(cookie);
     of.text.append(text, size);
-    if (of.text.find("SSD traffic") != std::string::npos && !std::exchange(of.raised, true))
+    if (of.text.find(" is committed in ") != std::string::npos && !std::exchange(of.raised, true))
       raise(SIGTERM);
     return ssize_t(size);
   };
@@ -243,7 +243,7 @@ TEST_F(SignalsTest, BehindTheLastStep) {
   EXPECT_EQ(Run(), absl::OkStatus());
   std::fclose(options.out);
   EXPECT_TRUE(out.raised);
-  EXPECT_NE(out.text.find("  weights saved to "), std::string::npos) << out.text;
+  EXPECT_NE(out.text.find("weights saved to "), std::string::npos) << out.text;
 }
 
 } // namespace

@@ -67,6 +67,7 @@ TEST_F(TrainerTest, CountsWhatMoves) {
 // The plan's traffic comes out to the byte, whatever is drained early.
 TEST_F(TrainerTest, MovesWhatWasPlanned) {
   options.quiet = false;
+  options.verbose = true;
   linear.evaluate_every = 7;
   linear.commit_every = 3;
   for (bool delayed : {false, true}) {
@@ -287,13 +288,15 @@ TEST_F(TrainerTest, TracesATimeline) {
 
 TEST_F(TrainerTest, ReportsOnARun) {
   options.quiet = false;
+  options.verbose = true;
   linear.evaluate_every = 10;
   options.out = std::fopen(scratch.path("output").c_str(), "w");
   absl::Status status = Run();
   std::fclose(options.out);
   ASSERT_TRUE(status.ok()) << status;
-  for (const char *part : {"linear: 4.10 k parameters", "weights  ", "step 20/20",
-                           "validation loss", "SSD traffic", "weights saved to"})
+  for (const char *part :
+       {"linear: 4.10 k parameters", "weights  ", "step 20/20", "validation loss", "SSD traffic",
+        "weights saved to", "the same command with --resume and more --steps goes on"})
     EXPECT_NE(Output().find(part), std::string::npos) << part << "\n" << Output();
 }
 

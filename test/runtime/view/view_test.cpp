@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/support/units.h"
 #include "runtime/view/metrics.h"
+#include "runtime/view/outcome.h"
 #include "runtime/view/progress.h"
+#include "runtime/view/screen.h"
 #include "runtime/view/svg.h"
 #include "runtime/view/trace.h"
 #include "runtime/view/wear.h"
@@ -163,15 +165,19 @@ TEST(Metrics, SaysWhereItCannotWrite) {
 TEST(Progress, TellsAStepInALine) {
   StepRecord record = Record(12);
   EXPECT_EQ(FormatStep(record, 300, 185),
-            "step  12/300  loss 0.3333  2.00 k tok/s  3 m 05 s left  20% wait, "
+            "step  12/300  loss 0.3333  lr 1.0e-03  2.00 k tok/s  3 m 05 s left  20% wait, "
             "ssd read");
   record.waited["ssd read"] = 7 * record.seconds; // some of it before the step
   EXPECT_EQ(FormatStep(record, 300, 185),
-            "step  12/300  loss 0.3333  2.00 k tok/s  3 m 05 s left  100% wait, ssd read");
+            "step  12/300  loss 0.3333  lr 1.0e-03  2.00 k tok/s  3 m 05 s left  100% wait, "
+            "ssd read");
   record.waited.clear();
-  EXPECT_EQ(FormatStep(record, 300, -1), "step  12/300  loss 0.3333  2.00 k tok/s                 "
-                                         "compute-bound");
-  EXPECT_EQ(FormatStep(record, 1, -1), "step 12/1  loss 0.3333  2.00 k tok/s  compute-bound");
+  EXPECT_EQ(FormatStep(record, 300, -1),
+            "step  12/300  loss 0.3333  lr 1.0e-03  2.00 k tok/s       "
+            "          compute-bound");
+  record.gradient_norm = 0.5;
+  EXPECT_EQ(FormatStep(record, 1, -1),
+            "step 12/1  loss 0.3333  lr 1.0e-03  2.00 k tok/s  norm 0.5   compute-bound");
 }
 
 TEST(Progress, LosesWholePartsWhereALineIsTooLong) {
@@ -183,22 +189,33 @@ TEST(Progress, LosesWholePartsWhereALineIsTooLong) {
   EXPECT_EQ(FitLine(line, 35), "step 1/2  loss 0.3333");
   EXPECT_EQ(FitLine(line, 20), "step 1/2");
   EXPECT_EQ(FitLine(line, 5), "step ");
-  // A long run says all of it on a terminal of 80 columns.
-  StepRecord record = Record(99999);
-  EXPECT_LE(FitLine(FormatStep(record, 99999, 12345), 79).size(), 79u);
-  EXPECT_NE(FitLine(FormatStep(record, 99999, 770), 79).find("ssd read"), std::string::npos);
+  // A long run says all of it on a terminal of 100 columns, and how long it takes on one of 80.
+  StepRecord record = Record(9999);
+  record.gradient_norm = 1.234;
+  const std::string whole = FormatStep(record, 9999, 12345);
+  EXPECT_EQ(FitLine(whole, 99), whole);
+  EXPECT_EQ(FitLine(whole, 79), "step 9999/9999  loss 0.3333  lr 1.0e-03  2.00 k tok/s  3 h 25 m "
+                                "left  norm 1.23");
 }
 
-TEST(Progress, TabulatesWhatLivesWhere) {
+TEST(Screen, HasARowForEachFact) {
   linear::Options options;
   options.device_memory = 1 << 20;
   auto program = ParseProgram(linear::Descriptor(options));
   ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_EQ(FormatStart(*program, "text: 8.79 KiB to train on\n"),
-            R"(linear: 4.10 k parameters; vertical, 2 micro-batches of 4 sequences, delay 0.00
-20 steps of 8 sequences (2 x 4) of 16 tokens
-text: 8.79 KiB to train on
-
+  EXPECT_EQ(FormatScreen(*program, {"text: 8.79 KiB to train on\nnote: it is short\nmore: 9 KiB\n",
+                                    "state: 112 KiB on SSD", "about 2 s a step"}),
+            R"(model   linear: 4.10 k parameters
+data    text: 8.79 KiB to train on
+        more: 9 KiB
+steps   20 of 8 sequences (2 x 4) of 16 tokens
+plan    vertical, 2 micro-batches of 4 sequences, delay 0.00
+memory  device 288 KiB of 1.00 MiB, host 0 B (no limit)
+state   state: 112 KiB on SSD
+speed   about 2 s a step
+note: it is short
+)");
+  EXPECT_EQ(FormatPlaces(*program), R"(
   what                   home      in memory      on SSD
   weights                SSD        64.0 KiB    32.0 KiB
   momentum               SSD        64.0 KiB    32.0 KiB
@@ -210,20 +227,19 @@ text: 8.79 KiB to train on
   loss                   device     8.00 KiB           -
   total                              288 KiB     112 KiB
 
-  device memory 288 KiB of 1.00 MiB, host memory 0 B (no limit)
-  beside them at most 1.00 MiB of commands that wait
+  beside the memory at most 1.00 MiB of commands that wait
 )");
 }
 
 // Bytes cannot fill a larger vocabulary; only a mask is one more token.
-TEST(Progress, NamesTokensThatNeverOccur) {
+TEST(Screen, NamesTokensThatNeverOccur) {
   auto program = ParseProgram(linear::Descriptor({}));
   ASSERT_TRUE(program.ok()) << program.status();
   auto noted = [&](int64_t vocab, const char *objective) {
     program->model.vocab = vocab;
     program->train.objective = *ParseWord<Objective>(objective);
     program->train.mask_token = 256;
-    const std::string text = FormatStart(*program, "text: 9 B\n");
+    const std::string text = FormatScreen(*program, {"text: 9 B\n", "", ""});
     const size_t begin = text.find("note: ");
     return begin == text.npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
   };
@@ -237,7 +253,7 @@ TEST(Progress, NamesTokensThatNeverOccur) {
             "token, and the mask is one; the others never occur and are never sampled");
 }
 
-TEST(Progress, SumsUpMeasuredBesidePlanned) {
+TEST(Outcome, SumsUpMeasuredBesidePlanned) {
   auto program = ParseProgram(linear::Descriptor({}));
   ASSERT_TRUE(program.ok()) << program.status();
   Outcome outcome;
@@ -245,18 +261,28 @@ TEST(Progress, SumsUpMeasuredBesidePlanned) {
   outcome.tokens = 2560;
   outcome.seconds = 2;
   outcome.loss = 1.5;
-  outcome.validation_loss = 1.75;
+  outcome.Validated(10, 1.5);
+  outcome.Validated(20, 1.75);
   outcome.moved.read["weights"] = 1 << 20;
   outcome.predicted.read["weights"] = 1 << 20;
   outcome.moved.written["momentum"] = 1 << 19;
   outcome.disk_read = 1 << 20;
+  outcome.resident_bytes = 1 << 20;
+  outcome.state = "state";
   outcome.saved = "state/model.safetensors";
   outcome.memories = {{"", 96 << 10, 128 << 10}};
   outcome.run_ahead_bytes = 48 << 10;
-  EXPECT_EQ(FormatOutcome(*program, outcome),
-            R"(20 steps in 2.00 s, 1.28 k tokens/s
-step 20: loss 1.5000, validation loss 1.7500
-
+  EXPECT_EQ(
+      FormatSummary(outcome),
+      R"(20 steps in 2.00 s, 1.28 k tokens/s; 1.00 MiB read from SSD, 512 KiB written; resident at most 1.00 MiB
+step 20: loss 1.5000, validation loss 1.7500, at best 1.5000 after step 10
+step 20 is committed in state
+weights saved to state/model.safetensors
+)");
+  outcome.Validated(19, 1.25);
+  EXPECT_THAT(FormatSummary(outcome),
+              testing::HasSubstr("\nstep 20: loss 1.5000, validation loss 1.2500 after step 19\n"));
+  EXPECT_EQ(FormatMeasures(*program, outcome), R"(
   SSD traffic                   read     planned     written     planned
   weights                   1.00 MiB    1.00 MiB         0 B         0 B
   momentum                       0 B         0 B     512 KiB         0 B
@@ -265,8 +291,6 @@ step 20: loss 1.5000, validation loss 1.7500
 
   memory in use at most 96.0 KiB of 128 KiB allocated
   commands that waited took at most 48.0 KiB of 1.00 MiB
-  resident at most 0 B
-  weights saved to state/model.safetensors
 )");
 }
 
