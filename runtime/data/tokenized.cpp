@@ -29,7 +29,7 @@ namespace boa {
 namespace {
 
 // Of all that the tokens depend on here: another number makes all of them again.
-constexpr int kCacheVersion = 4;
+constexpr int kCacheVersion = 5;
 constexpr int64_t kGroupBytes = 64 << 20;
 constexpr size_t kMostNamed = 16; // columns in a note
 constexpr int64_t kTextHashBlock = 64 << 10, kTextHashBlocks = 256;
@@ -81,11 +81,10 @@ public:
   absl::Status EndDocument() {
     if (!entry || length == 0)
       return absl::OkStatus();
-    const auto rest = size_t((multiple - length % multiple) % multiple);
+    const int64_t rest = (multiple - length % multiple) % multiple;
     length = 0;
-    absl::Status status = entry->Append(std::vector<int32_t>(rest), std::vector<bool>(rest));
     entry->EndDocument();
-    return status;
+    return entry->Pad(rest);
   }
 
 private:
@@ -116,6 +115,9 @@ public:
       else
         entries[i] = **std::move(found);
     }
+    if (!absent.empty() && !options.cache.makes)
+      return absl::FailedPreconditionError(
+          absl::StrCat(FormatSource(source), ": its tokens are not made yet"));
     if (!absent.empty())
       if (absl::Status status = MakeAll(absent, entries); !status.ok())
         return status;

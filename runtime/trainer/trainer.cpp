@@ -65,9 +65,10 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   // Checks, before anything is opened to write.
   if (absl::Status status = request.Check(); !status.ok())
     return status;
-  absl::StatusOr<bool> finished = request.IsFinished();
-  if (!finished.ok() || *finished)
-    return finished.status();
+  // The steps of epochs are not counted yet.
+  if (program.train.epochs == 0)
+    if (absl::StatusOr<bool> finished = request.IsFinished(); !finished.ok() || *finished)
+      return finished.status();
   if (absl::Status status = CheckMemoryLeft(program); !status.ok())
     return status;
 
@@ -75,6 +76,8 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   absl::StatusOr<Data> data = OpenData(request, interrupt);
   if (!data.ok())
     return data.status();
+  if (absl::Status status = request.CountSteps(*data); !status.ok())
+    return status;
   if (program.TakesDocuments() && !data->TellsDocuments())
     return absl::InvalidArgumentError(absl::StrCat(
         "document_mask: nothing tells where the documents of `", program.train.data,
@@ -90,6 +93,14 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   if (!opened.ok())
     return opened.status();
   StateStore &state = **opened;
+  if (options.resume) {
+    data->Continue(state.Committed().step, state.Committed().samples);
+    if (absl::Status status = request.CountSteps(*data); !status.ok())
+      return status;
+    if (program.train.epochs > 0)
+      if (absl::StatusOr<bool> finished = request.IsFinished(); !finished.ok() || *finished)
+        return finished.status();
+  }
   const Settings settings = WithPlan(CollectSettings(program, data->facts()), options.plan,
                                      options.resume ? &state.Committed() : nullptr);
   const int64_t first = options.resume ? state.Committed().step : 0;
@@ -109,10 +120,8 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
     return status;
   report.Start(*data, settings, state, engine);
   const auto start = [&]() -> absl::Status {
-    if (options.resume) {
-      data->Continue(first, state.Committed().samples);
+    if (options.resume)
       return RestoreCommit(request, settings, state, engine, report);
-    }
     absl::Status status = FillParameters(request, base->get(), given->get(), engine, report);
     base->reset(); // it is read no more
     given->reset();

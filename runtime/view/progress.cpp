@@ -108,9 +108,10 @@ std::string FormatHeadline(const Program &p, const std::string &data) {
   const int64_t sequences = p.MicroBatch() * p.MicroBatches();
   std::string text =
       absl::StrCat(p.model.name, ": ", CountParameters(p), "; ", p.ScheduleInWords(), "\n");
-  absl::StrAppendFormat(&text, "%d step%s of %d sequence%s (%d x %d) of %d tokens\n", t.steps,
-                        t.steps == 1 ? "" : "s", sequences, sequences == 1 ? "" : "s",
-                        p.MicroBatches(), p.MicroBatch(), p.model.context);
+  absl::StrAppendFormat(&text, "%s of %d sequence%s (%d x %d) of %d tokens\n",
+                        DescribeSteps(t) + (t.steps == 0 ? ", in steps" : ""), sequences,
+                        sequences == 1 ? "" : "s", p.MicroBatches(), p.MicroBatch(),
+                        p.model.context);
   text += data;
   if (const std::string note = DescribeUnusedTokens(DataOptions(p)); !note.empty() && !data.empty())
     absl::StrAppend(&text, note, "\n");
