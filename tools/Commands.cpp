@@ -369,8 +369,8 @@ absl::Status runFormat(const Invocation &invocation) {
 }
 
 absl::Status runImport(const Invocation &invocation) {
-  return importFolder(
-      {invocation.operands[0], invocation.output, invocation.train.state, invocation.context});
+  return importFolder({invocation.operands[0], invocation.output, invocation.train.state,
+                       invocation.context, invocation.train.data});
 }
 
 /// Bytes of "5GB" or "512 MiB"; 0 if it is no size.
