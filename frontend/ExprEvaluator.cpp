@@ -11,6 +11,8 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/ExprEvaluator.h"
 
+#include "runtime/abi/settings.h"
+
 #include <cmath>
 
 namespace boa::frontend {
@@ -323,6 +325,16 @@ std::optional<int64_t> evaluateQuantity(const Expr &expr, Quantity quantity,
   return std::nullopt;
 }
 
+/// Whether a number has the unit of steps, which may be left out.
+static bool isSteps(const Expr &number) {
+  return !isLiteral(number) || number.unit.empty() || number.unit == "steps";
+}
+
+static std::optional<int64_t> evaluateSteps(const Expr &expr, const Constants &constants,
+                                            const std::string &what, Diagnostics &diagnostics) {
+  return evaluateCount(expr, "steps", constants, 1, int64_t(kMostSteps), what, diagnostics);
+}
+
 std::optional<Interval> evaluateInterval(const Expr &expr, const Constants &constants,
                                          const std::string &what, Diagnostics &diagnostics) {
   static constexpr struct {
@@ -331,12 +343,11 @@ std::optional<Interval> evaluateInterval(const Expr &expr, const Constants &cons
   } kUnits[] = {{"s", 1}, {"min", 60}, {"h", 3600}};
   // 30 years: no run is longer, and a nanosecond clock can add it to any time.
   constexpr double kMostSeconds = 1e9;
-  constexpr int64_t kMostSteps = int64_t(1) << 40;
   Interval interval;
   bool negative = expr.kind == Expr::Kind::Negate;
   const Expr &number = negative ? *expr.operands[0] : expr;
-  if (!isLiteral(number) || number.unit.empty() || number.unit == "steps") {
-    auto steps = evaluateCount(expr, "steps", constants, 1, kMostSteps, what, diagnostics);
+  if (isSteps(number)) {
+    auto steps = evaluateSteps(expr, constants, what, diagnostics);
     interval.steps = steps.value_or(0);
     return steps ? std::optional(interval) : std::nullopt;
   }
@@ -357,6 +368,33 @@ std::optional<Interval> evaluateInterval(const Expr &expr, const Constants &cons
                                              " to be steps, such as 200, or a time, such as 5 min, "
                                              "but found the unit '" +
                                              number.unit + "'" + didYouMean(number.unit, names));
+  return std::nullopt;
+}
+
+std::optional<Duration> evaluateDuration(const Expr &expr, const Constants &constants,
+                                         const std::string &what, Diagnostics &diagnostics) {
+  Duration duration;
+  bool negative = expr.kind == Expr::Kind::Negate;
+  const Expr &number = negative ? *expr.operands[0] : expr;
+  if (isSteps(number)) {
+    auto steps = evaluateSteps(expr, constants, what, diagnostics);
+    duration.steps = steps.value_or(0);
+    return steps ? std::optional(duration) : std::nullopt;
+  }
+  if (number.unit != "epochs" && number.unit != "epoch") {
+    diagnostics.error(number.unitLocation,
+                      "expected " + what +
+                          " to be a number, such as 400, or epochs, such as 3 epochs, but found "
+                          "the unit '" +
+                          number.unit + "'" + didYouMean(number.unit, {"steps", "epochs"}));
+    return std::nullopt;
+  }
+  duration.epochs = negative ? -number.real : number.real;
+  if (duration.epochs > 0 && duration.epochs <= kMostEpochs)
+    return duration;
+  diagnostics.error(expr.location, "expected " + what +
+                                       " above 0 epochs and at most 1000000 epochs but found " +
+                                       printExpr(expr));
   return std::nullopt;
 }
 

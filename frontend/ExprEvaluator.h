@@ -87,6 +87,14 @@ struct Interval {
 std::optional<Interval> evaluateInterval(const Expr &expr, const Constants &constants,
                                          const std::string &what, Diagnostics &diagnostics);
 
+/// The length of a training, `400 steps` or `3 epochs`: one of the two is above 0.
+struct Duration {
+  int64_t steps = 0;
+  double epochs = 0;
+};
+std::optional<Duration> evaluateDuration(const Expr &expr, const Constants &constants,
+                                         const std::string &what, Diagnostics &diagnostics);
+
 } // namespace boa::frontend
 
 #endif // BOA_FRONTEND_EXPREVALUATOR_H

@@ -26,7 +26,7 @@ static std::vector<ForeignSpelling> makeSpellings() {
   const char *names = "write param w: [width] = ones for a parameter, let h = ... for a value";
   const char *imports = "functions are built in; files are given together on the command line";
 
-  const char *epochs = "write steps = N; an epoch is bytes of text / (batch * context) steps";
+  const char *epochs = "write steps = 3 epochs";
   const char *accumulation =
       "write plan { micro_batch = N }; each step accumulates batch / micro_batch of them";
   const char *rate = "write optimizer = adamw(lr = 1e-3)";

@@ -61,6 +61,8 @@ static std::string describeValues(const Setting &setting) {
     return listWords(SplitWords(WordList(HomeTier()))) + "; host 12 layers, ssd; or host 40%, ssd";
   case SettingKind::Interval:
     return "200 steps, or a time: 5 min";
+  case SettingKind::Duration:
+    return "200 steps, or 3 epochs of the data";
   case SettingKind::Patterns:
     return "\"block.*\", or several: (\"embed.*\", \"*.norm\")";
   case SettingKind::Text:

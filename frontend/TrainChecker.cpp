@@ -40,6 +40,7 @@ public:
     SettingReader planReader(planFields, "plan", "a plan", constants, context, given);
     planReader.read(plan);
     readPlace(planFields);
+    readSteps();
     readOptimizer();
     addAdapters(constants, context, given, spec);
     PatternChecker patterns(constants, context, given, spec);
@@ -65,6 +66,20 @@ public:
 private:
   void error(const Expr &at, std::string message) const {
     context.diagnostics.error(at.location, std::move(message));
+  }
+
+  void readSteps() {
+    const Expr *steps = findGiven(given, "train.steps");
+    const auto value =
+        steps ? evaluateDuration(*steps, constants, "steps", context.diagnostics) : std::nullopt;
+    if (!value)
+      return;
+    train.steps = value->steps;
+    train.epochs = value->epochs;
+    std::string ignored;
+    if (train.epochs > 0 && ParseSources(train.data, ignored).size() > 1)
+      error(*steps, "a mix takes from each source its share, whatever its size, and has no epochs: "
+                    "expected a number of steps; boa data tells the steps of an epoch of each");
   }
 
   void readOptimizer() {

@@ -62,7 +62,8 @@ absl::Status checkOperands(const DriverCommand &command, const Invocation &invoc
   if (invocation.emit == "ast")
     return refuse("--emit=ast: `", *module, "` is a module, which has no syntax tree");
   if (invocation.command == "fmt" || invocation.command == "check" ||
-      invocation.command == "plan" || invocation.command == "export")
+      invocation.command == "data" || invocation.command == "plan" ||
+      invocation.command == "export")
     return refuse("boa ", invocation.command, ": `", *module, "` is a module and no spec");
   if (invocation.command == "sample")
     return refuse("boa sample compiles the model for one sequence at a time, from its spec: `",
@@ -143,6 +144,16 @@ const std::vector<DriverCommand> &commands() {
        {},
        {{"boa check examples/gpt.boa", "names, shapes, settings"},
         {"boa check examples/gpt.boa --set model.heads=5", "would this value do?"}}},
+      {"data",
+       {{"SPEC...", "what the model will read"}},
+       1,
+       kMany,
+       spec,
+       Operand::spec,
+       {},
+       {{"boa data qwen.boa", "do they fit? what is learnt?"},
+        {"boa data qwen.boa --set model.context=2048", "would they fit this?"},
+        {"boa data qwen.boa --json --show 0", "the counts for a script"}}},
       {"fmt",
        {{"SPEC...", "lay specs out, in place"}},
        1,
@@ -236,7 +247,8 @@ const std::vector<DriverCommand> &commands() {
        {},
        {{"boa import Llama-3.2-1B -o llama.boa", "the spec"},
         {"boa import gpt2 -o gpt2.boa --state state/gpt2", "and its weights at step 0"},
-        {"boa import smollm.gguf -o smollm.boa", "a file of llama.cpp"}}},
+        {"boa import smollm.gguf -o smollm.boa", "a file of llama.cpp"},
+        {"boa import qwen -o qwen.boa --data talks.jsonl", "to train on these"}}},
       {"export",
        {{"SPEC... -o FOLDER", "a folder that transformers opens"}},
        1,
@@ -253,9 +265,9 @@ const std::vector<DriverCommand> &commands() {
        1,
        "a command or `settings`, `builtins`, `commands`, `reference` or `pytorch`",
        Operand::word,
-       {"settings", "builtins", "commands", "reference", "pytorch", "train",     "check",
-        "fmt",      "compile",  "simulate", "plan",      "probe",   "sample",    "evaluate",
-        "tokenize", "state",    "import",   "export",    "help",    "completion"},
+       {"settings", "builtins", "commands", "reference", "pytorch", "train", "check",
+        "data",     "fmt",      "compile",  "simulate",  "plan",    "probe", "sample",
+        "evaluate", "tokenize", "state",    "import",    "export",  "help",  "completion"},
        {{"boa help settings", "what --set can change"},
         {"boa help builtins", "the functions of a model"},
         {"boa help pytorch", "PyTorch's names, and Boa's"}}},
@@ -283,7 +295,7 @@ FlagTable flagsOf(Invocation &invocation) {
                                  sample = {"sample"}, simulate = {"simulate"}, probe = {"probe"};
   CompileRequest &compile = invocation.compile;
   FlagTable table = {
-      {{"train", "check", "compile", "simulate", "plan", "sample", "evaluate", "export"},
+      {{"train", "check", "data", "compile", "simulate", "plan", "sample", "evaluate", "export"},
        "set",
        0,
        "KEY=VALUE",
@@ -352,10 +364,16 @@ FlagTable flagsOf(Invocation &invocation) {
        "where a state with its weights goes (default: none)",
        DirectoryValue{&invocation.train.state}},
       {{"import"},
+       "data",
+       0,
+       "DATA",
+       "what to train on: talks.jsonl, \"*.txt\", tokens(...)",
+       FileValue{&invocation.train.data}},
+      {{"import"},
        "context",
        0,
        "N",
-       "tokens of a sequence (default: at most 1024)",
+       "tokens of a sequence (default: as data need, or 1024)",
        WholeValue{&invocation.context, 1, "leave it out for the default"}},
       {{"export"},
        "output",
@@ -388,6 +406,18 @@ FlagTable flagsOf(Invocation &invocation) {
        "NAME",
        "the model that they adapt, for adapter_config.json",
        TextValue{&invocation.base}},
+      {{"data"},
+       "json",
+       0,
+       "",
+       "JSON for scripts; the keys never change",
+       &invocation.describe.json},
+      {{"data"},
+       "show",
+       0,
+       "N",
+       "sequences of step 1 to show as text (default: 2)",
+       WholeValue{&invocation.describe.sequences}},
       {{"state"}, "check", 0, "", "read every byte and compare its checksum", &invocation.check},
   };
   for (Flag &flag : TrainerFlags(invocation.train))
@@ -456,7 +486,7 @@ absl::Status readCommandLine(int count, char **arguments, Invocation &invocation
   if (!invocation.cpu.empty())
     invocation.compile.cpu = invocation.cpu;
   invocation.sample.top_k = invocation.topK.value_or(invocation.sample.top_k);
-  invocation.sample.tokenizer = invocation.tokenize.tokenizer;
+  invocation.sample.tokenizer = invocation.describe.tokenizer = invocation.tokenize.tokenizer;
   invocation.tokenize.texts = invocation.operands;
   invocation.sample.seed = invocation.seed.value_or(invocation.sample.seed);
   return absl::OkStatus();

@@ -14,6 +14,7 @@
 
 #include "runtime/generate/sample.h"
 #include "runtime/support/flags.h"
+#include "runtime/trainer/describe_data.h"
 #include "runtime/trainer/simulate.h"
 #include "runtime/trainer/tokenize.h"
 #include "runtime/trainer/trainer.h"
@@ -55,6 +56,7 @@ struct Invocation {
   SimulateOptions simulate;
   TokenizeOptions tokenize;
   ProbeOptions probe;
+  DescribeDataOptions describe;
   PlanSummaryOptions summary;
   StoredPlanOptions stored;
   std::string output, emit, cpu, weights, report;

@@ -31,6 +31,7 @@
 #include "tools/Completion.h"
 #include "tools/NextCommand.h"
 #include "tools/Probe.h"
+#include "tools/SpecData.h"
 #include "tools/models/Import.h"
 #include "tools/plan/ChoosePlan.h"
 #include "tools/plan/PlanReport.h"
@@ -42,6 +43,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
@@ -117,6 +119,15 @@ absl::Status checkReport(const Invocation &invocation, std::vector<FileUse> kept
   return status.ok() ? CheckReport(invocation.report) : status;
 }
 
+/// Colours go to a person who has not asked for none (no-color.org).
+bool showsColours() { return isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR"); }
+
+absl::Status runData(Invocation &invocation) {
+  InterruptsUntilExit();
+  invocation.describe.colours = showsColours();
+  return describeDataOf(invocation.compile, invocation.train, invocation.describe, std::cout);
+}
+
 absl::Status runSimulate(Invocation &invocation) {
   invocation.compile.simulate = true;
   invocation.simulate.sources = invocation.compile.files;
@@ -137,6 +148,7 @@ absl::Status runSimulate(Invocation &invocation) {
     status = checkReport(invocation, FilesOfData(compiled.program.train));
   if (!status.ok())
     return status;
+  countSteps(compiled.program);
   auto run = Simulate(compiled.program, entries, invocation.simulate);
   if (!run.ok() || invocation.report.empty())
     return run.status();
@@ -183,9 +195,10 @@ absl::Status runPlan(const Invocation &invocation) {
     status = checkReport(invocation, FilesOfData(config.train));
   if (!status.ok())
     return status;
-  const absl::StatusOr<FoundPlan> found = choosePlan(trials);
+  absl::StatusOr<FoundPlan> found = choosePlan(trials);
   if (!found.ok())
     return found.status();
+  countSteps(found->trial.program);
   std::cout << Printable(formatPlanSummary(trials, *found, invocation.summary)) << std::flush;
   if (!invocation.output.empty())
     status = writePlan(invocation.output, found->block);
@@ -231,6 +244,7 @@ void printPlan(mlir::ModuleOp module) {
   auto program = ParseProgram(describeProgram(module));
   if (!program.ok())
     return;
+  countSteps(*program);
   llvm::SmallVector<llvm::StringRef> lines;
   const std::string plan = FormatPlan(*program);
   llvm::StringRef(plan).rtrim().split(lines, '\n');
@@ -359,8 +373,8 @@ absl::Status runFormat(const Invocation &invocation) {
 }
 
 absl::Status runImport(const Invocation &invocation) {
-  return importFolder(
-      {invocation.operands[0], invocation.output, invocation.train.state, invocation.context});
+  return importFolder({invocation.operands[0], invocation.output, invocation.train.state,
+                       invocation.context, invocation.train.data});
 }
 
 /// Bytes of "5GB" or "512 MiB"; 0 if it is no size.
@@ -421,6 +435,8 @@ absl::Status runCommand(Invocation &invocation) {
     return runEvaluate(invocation);
   if (command == "check")
     return runCheck(invocation);
+  if (command == "data")
+    return runData(invocation);
   if (command == "fmt")
     return runFormat(invocation);
   if (command == "simulate")

@@ -155,8 +155,8 @@ static std::string describe(const frontend::Spec &spec) {
   const int64_t microBatch = SequencesOfMicroBatch(train, spec.plan);
   return absl::StrCat(spec.model.name, ": ", FormatCount(parameters), " parameters, ", layers, "; ",
                       WordOf(spec.plan.schedule), " on ", WordOf(spec.machine.device), "\n",
-                      train.steps, train.steps == 1 ? " step" : " steps", " of ", train.batch,
-                      train.batch == 1 ? " sequence" : " sequences", " (",
+                      DescribeSteps(train), train.steps == 0 ? ", in steps" : "", " of ",
+                      train.batch, train.batch == 1 ? " sequence" : " sequences", " (",
                       CountMicroBatches(train, spec.plan), " x ", microBatch, ") of ",
                       spec.shape.context, " tokens from ", train.data, "\n");
 }

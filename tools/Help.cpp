@@ -37,6 +37,14 @@ std::string listCommands(const std::vector<std::string> &names) {
   return absl::StrCat(absl::StrJoin(first, ", "), first.empty() ? "" : " and ", names.back());
 }
 
+/// A line in at most two of 80 columns.
+std::string wrap(std::string line) {
+  constexpr size_t kColumns = 80;
+  if (line.size() > kColumns)
+    line[line.rfind(' ', kColumns)] = '\n';
+  return line;
+}
+
 } // namespace
 
 std::string helpText() {
@@ -59,7 +67,8 @@ std::string helpText() {
     for (const Flag &flag : table)
       if (flag.commands == group)
         part.push_back(flag);
-    absl::StrAppend(&text, "\nflags of ", listCommands(group), ":\n", FlagsHelp(part, group[0]));
+    absl::StrAppend(&text, "\n", wrap(absl::StrCat("flags of ", listCommands(group), ":")), "\n",
+                    FlagsHelp(part, group[0]));
   }
   return text;
 }

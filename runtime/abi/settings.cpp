@@ -136,6 +136,14 @@ const std::vector<SettingRow> &WrittenSettings() {
   return written;
 }
 
+std::string DescribeSteps(const TrainSettings &train) {
+  const std::string steps = Print(train.steps) + (train.steps == 1 ? " step" : " steps");
+  if (train.epochs == 0)
+    return steps;
+  const std::string epochs = Print(train.epochs) + (train.epochs == 1 ? " epoch" : " epochs");
+  return train.steps == 0 ? epochs : steps + " (" + epochs + ")";
+}
+
 std::string FindConflict(const ModelSettings &model, const TrainSettings &train,
                          const PlanSettings &plan) {
   const int64_t microBatch = SequencesOfMicroBatch(train, plan);

@@ -41,6 +41,7 @@ enum class SettingKind {
   Rate,     // a word with arguments, or a number
   Pair,     // two numbers
   Interval, // steps, or a time
+  Duration, // steps, or epochs
   Patterns, // of names: one, or several in parentheses
   Place,
   Section,
@@ -117,6 +118,7 @@ inline constexpr int64_t kAuto = -1;
 inline constexpr double kMostBatch = 1 << 20;
 inline constexpr double kMostRank = 1 << 16;
 inline constexpr double kMostSteps = double(int64_t(1) << 40);
+inline constexpr double kMostEpochs = 1e6;
 
 //===----------------------------------------------------------------------===//
 // Words
@@ -244,6 +246,9 @@ inline int64_t SequencesOfMicroBatch(const TrainSettings &train, const PlanSetti
 inline int64_t CountMicroBatches(const TrainSettings &train, const PlanSettings &plan) {
   return train.batch / SequencesOfMicroBatch(train, plan);
 }
+
+/// "90 steps"; of epochs "90 steps (3 epochs)", or "3 epochs" before their steps are counted.
+std::string DescribeSteps(const TrainSettings &);
 
 /// Why members that are each in range do not fit together, naming them by key; "" if they do.
 std::string FindConflict(const ModelSettings &, const TrainSettings &, const PlanSettings &);

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -84,6 +85,29 @@ std::map<std::string, int64_t> Data::Consumed(int64_t first, int64_t last) const
   for (size_t i = 0; i < training.size(); ++i)
     samples[training[i].identity] += after[i] - before[i];
   return samples;
+}
+
+double Data::SequencesOfEpoch(const Part &part) const {
+  // Windows of a text begin at each byte. Of the bytes, the first one is no target.
+  return part.source->overlaps() && part.windows > 0
+             ? double(part.windows + options.context - 1) / double(options.context)
+             : double(part.windows);
+}
+
+absl::StatusOr<int64_t> Data::StepOfEpochs(double epochs) const {
+  if (training.size() > 1)
+    return absl::InvalidArgumentError(
+        absl::StrCat("`", options.data, "` is a mix, which takes from each source its share, ",
+                     "whatever its size, and has no epochs: a number of steps is needed"));
+  // A product may be a little more than the whole number that it is: 1.1 * 10.
+  constexpr double kRounding = 1 - 1e-12;
+  const double sequences = std::ceil(epochs * SequencesOfEpoch(training[0]) * kRounding);
+  const double left = std::max(sequences - double(consumed_of[0]), 0.0);
+  const double step = double(committed) + std::ceil(left / double(options.batch()));
+  if (step > kMostSteps)
+    return absl::InvalidArgumentError(absl::StrCat(
+        epochs, " epochs take ", step, " steps, but a training has at most ", int64_t(kMostSteps)));
+  return int64_t(step);
 }
 
 std::map<std::string, int64_t> Data::TokensOf(int64_t step) const {
@@ -210,6 +234,38 @@ absl::Status Data::FillSequence(const Sample &sample, int64_t i, int32_t *tokens
   }
   if (absl::Status status = sample.part->source->Read(sample.window, window); !status.ok())
     return status;
+  Fill(*sample.part, window, sample.mask, tokens, targets, starts);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Data::Sequence> Data::ReadTraining(int64_t step, int64_t sequence) const {
+  const Sample sample = SampleOf(step, sequence);
+  Sequence read;
+  read.part = sample.part;
+  if (absl::Status status = sample.part->source->Read(sample.window, read.window); !status.ok())
+    return status;
+  Fill(*sample.part, sample.mask, read);
+  return read;
+}
+
+absl::Status Data::ReadAny(const Part &part, int64_t window, Sequence &to) const {
+  to.part = &part;
+  if (absl::Status status = part.source->ReadAny(window, to.window); !status.ok())
+    return status;
+  Fill(part, /*mask=*/0, to);
+  return absl::OkStatus();
+}
+
+void Data::Fill(const Part &part, uint64_t key, Sequence &to) const {
+  const auto context = size_t(options.context);
+  to.tokens.resize(context);
+  to.targets.resize(context);
+  to.starts.resize(context);
+  Fill(part, to.window, key, to.tokens.data(), to.targets.data(), to.starts.data());
+}
+
+void Data::Fill(const Part &part, const Window &window, uint64_t key, int32_t *tokens,
+                int32_t *targets, int32_t *starts) const {
   if (starts) {
     std::fill_n(starts, options.context, 0);
     for (int64_t begin : window.begins)
@@ -226,15 +282,14 @@ absl::Status Data::FillSequence(const Sample &sample, int64_t i, int32_t *tokens
         may[size_t(position)] = false;
     std::vector<int64_t> positions;
     for (int64_t p = 0; p < options.context; ++p)
-      if (may[size_t(p)] && !(sample.part->kind != SourceKind::bytes && special[size_t(tokens[p])]))
+      if (may[size_t(p)] && !(part.kind != SourceKind::bytes && special[size_t(tokens[p])]))
         positions.push_back(p);
-    MaskTokens(mask, sample.mask, std::move(positions), options.context, tokens, targets);
-    return absl::OkStatus();
+    MaskTokens(mask, key, std::move(positions), options.context, tokens, targets);
+    return;
   }
   std::copy_n(window.tokens.begin() + 1, options.context, targets);
   for (int64_t position : window.untargeted)
     targets[position] = -1;
-  return absl::OkStatus();
 }
 
 std::string Data::Describe() const {

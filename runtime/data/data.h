@@ -111,6 +111,34 @@ public:
   absl::Status FillWhole(int64_t first, int32_t *tokens, int32_t *targets,
                          int32_t *starts = nullptr) const;
 
+  /// A source, and those of its windows that are for one purpose.
+  struct Part {
+    std::shared_ptr<const Source> source;
+    int64_t first = 0, windows = 0;
+    int64_t share = 1; // of a mix, without a common divisor
+    bool packed = true;
+    SourceKind kind = SourceKind::bytes;
+    std::string identity; // "tokens with fingerprint 0123456789abcdef"
+  };
+  /// For who looks at the data. Without `validate`, both have the same sources.
+  const std::vector<Part> &ToTrain() const { return training; }
+  const std::vector<Part> &ToValidate() const { return validation; }
+  /// A sequence as a program gets it, and the window of which it was made.
+  struct Sequence {
+    const Part *part = nullptr;
+    Window window;
+    std::vector<int32_t> tokens, targets, starts; // context of each
+  };
+  absl::StatusOr<Sequence> ReadTraining(int64_t step, int64_t sequence) const;
+  /// A window of all that the source has (Source::ReadAny).
+  absl::Status ReadAny(const Part &, int64_t window, Sequence &) const;
+
+  /// Sequences of an epoch: each one to train on. Of a text, whose sequences overlap, as many as
+  /// have a target for each byte, and a part of one.
+  double SequencesOfEpoch(const Part &) const;
+  /// The step that ends so many epochs of the data to train on. What was consumed of them until the
+  /// opened commit counts. Refuses a mix, which has no epochs.
+  absl::StatusOr<int64_t> StepOfEpochs(double epochs) const;
   /// The sequences that the steps after `first` up to `last` consume, by the identity of a source.
   std::map<std::string, int64_t> Consumed(int64_t first, int64_t last) const;
   /// The tokens that a step takes from each source of a mix, by the source's name; empty: no mix.
@@ -123,14 +151,6 @@ public:
   std::string Describe() const;
 
 private:
-  /// A source, and those of its windows that are for one purpose.
-  struct Part {
-    std::shared_ptr<const Source> source;
-    int64_t first = 0, windows = 0;
-    bool packed = true;
-    SourceKind kind = SourceKind::bytes;
-    std::string identity; // "tokens with fingerprint 0123456789abcdef"
-  };
   struct Sample {
     const Part *part = nullptr;
     int64_t window = 0;
@@ -153,6 +173,10 @@ private:
   /// Sequence i of those that the pointers point to. A sample without a part has no target.
   absl::Status FillSequence(const Sample &, int64_t i, int32_t *tokens, int32_t *targets,
                             int32_t *starts) const;
+  /// The tokens of a window, and its targets. `mask`: key of a masked one.
+  void Fill(const Part &, const Window &, uint64_t mask, int32_t *tokens, int32_t *targets,
+            int32_t *starts) const;
+  void Fill(const Part &, uint64_t mask, Sequence &) const;
 
   DataOptions options;
   MaskOptions mask;

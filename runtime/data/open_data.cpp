@@ -91,6 +91,7 @@ absl::Status Data::OpenParts(const std::string &setting, const std::string &text
   parts.clear();
   for (const DataSource &source : sources) {
     Part part;
+    part.share = shares[parts.size()];
     if (absl::Status status = OpenPart(source, part); !status.ok())
       return status;
     for (const Part &other : parts)

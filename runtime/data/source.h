@@ -30,7 +30,9 @@
 namespace boa {
 
 struct Window {
-  std::vector<int32_t> tokens; // context + 1; 0 behind the last one of the source
+  std::vector<int32_t> tokens; // context + 1; 0 where padding stands
+  int64_t first = 0;           // token of the source
+  int64_t content = 0;         // tokens; padding follows them
   /// Positions whose next token is no target, perhaps some of them twice. Of a masked source,
   /// positions whose own token is none.
   std::vector<int64_t> untargeted;
@@ -59,6 +61,11 @@ public:
   virtual bool overlaps() const = 0;
   /// One that overlaps has windows behind the last, too, as long as a token stands in them.
   virtual absl::Status Read(int64_t window, Window &) const = 0;
+  /// All windows, in the order of the source: also those that are left out, since they have no
+  /// target. Of a source that overlaps, those at multiples of the context.
+  virtual int64_t all_windows() const = 0;
+  virtual bool LeavesOut(int64_t) const { return false; }
+  virtual absl::Status ReadAny(int64_t window, Window &) const = 0;
   /// Whether Read tells where documents begin. Else all is one document.
   virtual bool TellsDocuments() const { return false; }
   /// A hash of each file. A resumed run compares them.

@@ -44,6 +44,8 @@ public:
     if (absl::Status status = file.Read(first + begin, bytes.data(), count); !status.ok())
       return status;
     to.tokens.assign(bytes.begin(), bytes.end());
+    to.first = begin;
+    to.content = count;
     to.untargeted.clear();
     to.begins.clear();
     for (int64_t i = begin; masked && i < window; ++i)
@@ -51,6 +53,14 @@ public:
     for (int64_t i = count; !masked && i <= context; ++i)
       to.untargeted.push_back(i - 1);
     return absl::OkStatus();
+  }
+
+  /// Of masked bytes, the last one is a target, too.
+  int64_t all_windows() const override {
+    return std::max<int64_t>((size() - !masked + context - 1) / context, 0);
+  }
+  absl::Status ReadAny(int64_t window, Window &to) const override {
+    return Read(window * context, to);
   }
 
   absl::StatusOr<std::vector<FilePrint>> Fingerprints() const override {

@@ -80,6 +80,13 @@ absl::Status EntryWriter::Append(const std::vector<int32_t> &tokens,
   return shard->Append(tokens, targets, first);
 }
 
+absl::Status EntryWriter::Pad(int64_t tokens) {
+  const auto count = size_t(tokens);
+  absl::Status status = Append(std::vector<int32_t>(count), std::vector<bool>(count));
+  begins = true;
+  return status;
+}
+
 absl::StatusOr<CacheEntry> EntryWriter::Finish() {
   absl::Status status = shard ? shard->Finish() : absl::OkStatus();
   if (!status.ok())

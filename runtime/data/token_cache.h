@@ -39,6 +39,7 @@ namespace boa {
 struct CacheOptions {
   std::string directory;
   bool is_named = true;           // by the user; otherwise others may have made it
+  bool makes = true;              // entries that lack; else the error is kFailedPrecondition
   int64_t shard_tokens = 1 << 30; // of a file, at most about so many
   /// A line for the user.
   std::function<void(const std::string &)> say = [](const std::string &) {};
@@ -66,6 +67,8 @@ public:
     ++entry.documents;
     begins = true;
   }
+  /// Padding behind a document, whose first token has a mark as if it began one.
+  absl::Status Pad(int64_t tokens);
   /// Of PREFIX.json. Refuses an entry without tokens.
   absl::StatusOr<CacheEntry> Finish();
 

@@ -29,7 +29,7 @@ namespace boa {
 namespace {
 
 // Of all that the tokens depend on here: another number makes all of them again.
-constexpr int kCacheVersion = 4;
+constexpr int kCacheVersion = 5;
 constexpr int64_t kGroupBytes = 64 << 20;
 constexpr size_t kMostNamed = 16; // columns in a note
 constexpr int64_t kTextHashBlock = 64 << 10, kTextHashBlocks = 256;
@@ -70,8 +70,9 @@ struct Group {
 class DocumentWriter {
 public:
   /// Without an entry nothing is written. `multiple`: each document is padded to a multiple of so
-  /// many tokens. Any token will do, since attention looks back alone.
-  DocumentWriter(EntryWriter *entry, int64_t multiple) : entry(entry), multiple(multiple) {}
+  /// many tokens. Any token will do, since attention looks back alone. `measure` may be empty.
+  DocumentWriter(EntryWriter *entry, int64_t multiple, const std::function<void(int64_t)> &measure)
+      : entry(entry), multiple(multiple), measure(measure) {}
 
   absl::Status Append(const std::vector<int32_t> &tokens, const std::vector<bool> &targets) {
     length += int64_t(tokens.size());
@@ -79,18 +80,22 @@ public:
   }
   /// Does nothing where a document has no tokens.
   absl::Status EndDocument() {
-    if (!entry || length == 0)
+    if (length == 0)
       return absl::OkStatus();
-    const auto rest = size_t((multiple - length % multiple) % multiple);
+    if (measure)
+      measure(length);
+    const int64_t rest = (multiple - length % multiple) % multiple;
     length = 0;
-    absl::Status status = entry->Append(std::vector<int32_t>(rest), std::vector<bool>(rest));
+    if (!entry)
+      return absl::OkStatus();
     entry->EndDocument();
-    return status;
+    return entry->Pad(rest);
   }
 
 private:
   EntryWriter *const entry;
   const int64_t multiple;
+  const std::function<void(int64_t)> &measure;
   int64_t length = 0; // of the document, until now
 };
 
@@ -116,6 +121,9 @@ public:
       else
         entries[i] = **std::move(found);
     }
+    if (!absent.empty() && !options.cache.makes)
+      return absl::FailedPreconditionError(
+          absl::StrCat(FormatSource(source), ": its tokens are not made yet"));
     if (!absent.empty())
       if (absl::Status status = MakeAll(absent, entries); !status.ok())
         return status;
@@ -139,6 +147,18 @@ public:
       return absl::InvalidArgumentError(
           absl::StrCat(FormatSource(source), ": its files have no tokens"));
     return OpenShards(source, shards, std::move(names), options);
+  }
+
+  absl::Status Measure(std::function<void(int64_t)> document) {
+    measure = std::move(document);
+    Group all;
+    all.files = FindFiles(source.files);
+    if (all.files.empty())
+      return NoFile(source.files);
+    std::error_code error; // an error of a file comes when it is opened
+    for (const std::string &file : all.files)
+      all_bytes += int64_t(std::filesystem::file_size(file, error));
+    return Make(all, nullptr);
   }
 
 private:
@@ -260,7 +280,7 @@ private:
   absl::Status Make(const Group &group, EntryWriter *entry) {
     if (absl::Status status = OpenTokenizer(); !status.ok())
       return status;
-    DocumentWriter writer(entry, source.packed ? 1 : options.context);
+    DocumentWriter writer(entry, source.packed ? 1 : options.context, measure);
     Encoder encoder(tokenizer);
     absl::StatusOr<ConversationEncoder> conversations = absl::NotFoundError("");
     if (source.kind == SourceKind::chat) {
@@ -363,6 +383,7 @@ private:
   std::vector<Group> groups;
   std::shared_ptr<const Tokenizer> tokenizer; // opened when it is needed
   int64_t done_bytes = 0, all_bytes = 0;      // to show
+  std::function<void(int64_t)> measure;       // of the tokens of each document; may be empty
   std::vector<std::string> unread;            // columns of records that only describe
 };
 
@@ -384,6 +405,11 @@ absl::StatusOr<std::string> PrintOfTokenizer(const std::string &path) {
       absl::StrAppend(&all, part.empty() ? "none" : KeyOf(part), " ");
   }
   return KeyOf(all);
+}
+
+absl::Status MeasureTokenized(const DataSource &source, const SourceOptions &options,
+                              const std::function<void(int64_t)> &document) {
+  return Maker(source, options).Measure(document);
 }
 
 absl::StatusOr<std::unique_ptr<Source>> OpenTokenized(const DataSource &source,

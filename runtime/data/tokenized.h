@@ -28,11 +28,18 @@
 #include "runtime/data/source.h"
 #include "runtime/data/token_cache.h"
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 
 namespace boa {
 
 absl::StatusOr<std::unique_ptr<Source>> OpenTokenized(const DataSource &, const SourceOptions &);
+
+/// The number of tokens of each document, without padding. None is kept. `options.cache` is
+/// followed but for its directory.
+absl::Status MeasureTokenized(const DataSource &, const SourceOptions &options,
+                              const std::function<void(int64_t)> &document);
 
 /// A hash of the tokenizer's file and of those beside it that it reads.
 absl::StatusOr<std::string> PrintOfTokenizer(const std::string &path);

@@ -111,11 +111,17 @@ public:
   }
 
   absl::Status Read(int64_t place, Window &to) const override {
-    const int64_t window = targeted ? targeted->At(place) : place;
+    return ReadAny(targeted ? targeted->At(place) : place, to);
+  }
+  int64_t all_windows() const override { return AllWindows(); }
+  bool LeavesOut(int64_t window) const override { return targeted && !targeted->Has(window); }
+  absl::Status ReadAny(int64_t window, Window &to) const override {
     // The first token that is its own, and the first one of all.
     const int64_t own = window * context, begin = masked ? std::min(own, size() - context) : own;
     const int64_t end = std::min(begin + context + 1, size());
     to.tokens.assign(size_t(context + 1), 0);
+    to.first = begin;
+    to.content = end - begin;
     to.untargeted.clear();
     to.begins.clear();
     for (int64_t i = begin; masked && i < own; ++i)
@@ -137,6 +143,7 @@ public:
         return status;
       at += count;
     }
+    TakePadding(to);
     for (int64_t i = 0; source.end >= 0 && i < std::min(context, end - begin); ++i)
       if (to.tokens[size_t(i)] == source.end)
         to.begins.push_back(i + 1);
@@ -178,6 +185,18 @@ private:
     if (!source.packed)
       return size() / context;
     return size() < 2 ? 0 : (size() - 2) / context + 1;
+  }
+  /// The padding of a document that is not packed has a mark as another one would. Whole documents
+  /// begin at windows, and padding never does.
+  void TakePadding(Window &window) const {
+    if (source.packed)
+      return;
+    const auto padding = std::find_if(window.begins.begin(), window.begins.end(),
+                                      [&](int64_t position) { return position % context != 0; });
+    if (padding == window.begins.end())
+      return;
+    window.content = *padding;
+    window.begins.erase(padding);
   }
   size_t ShardOf(int64_t token) const {
     return size_t(std::upper_bound(begins.begin(), begins.end(), token) - begins.begin()) - 1;

@@ -29,6 +29,7 @@ public:
   /// Comes before the calls below.
   void Count();
   int64_t size() const { return count; }
+  bool Has(int64_t window) const { return (words[size_t(window / 64)] >> (window % 64)) & 1; }
   /// The window at a place of the set, in order; 0 <= place < size().
   int64_t At(int64_t place) const;
 

@@ -258,7 +258,7 @@ std::map<std::string, int64_t> CountSamples(const CommitRecord &committed,
 
 std::string DescribeWarmup(const TrainSettings &train) {
   const int64_t warmup = train.optimizer.warmup;
-  if (warmup <= train.steps)
+  if (warmup <= train.steps || train.steps == 0) // of epochs, they are not counted yet
     return "";
   return absl::StrCat("note: the learning rate rises for ", warmup,
                       " steps (warmup), but the run "

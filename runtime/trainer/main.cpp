@@ -28,9 +28,8 @@ namespace {
 
 std::string HelpText(const char *executable, const Program &program, const FlagTable &flags) {
   const std::string name = std::filesystem::path(executable).filename().string();
-  return absl::StrFormat("Trains %s for %d step%s on %s.\n\n  %s [flags]\n\n%s%s",
-                         program.model.name, program.train.steps,
-                         program.train.steps == 1 ? "" : "s", program.train.data, name,
+  return absl::StrFormat("Trains %s for %s on %s.\n\n  %s [flags]\n\n%s%s", program.model.name,
+                         DescribeSteps(program.train), program.train.data, name,
                          FlagsHelp(flags, ""),
                          FlagHelp("--help", "this text") +
                              FlagHelp("--version", "the version of boa that made this trainer"));
@@ -55,7 +54,7 @@ const char *Version() { return BOA_VERSION; }
 FlagTable TrainerFlags(TrainerOptions &o) {
   const std::vector<std::string> train = {"train"};
   return {
-      {{"train", "sample", "evaluate", "export"},
+      {{"train", "data", "sample", "evaluate", "export"},
        "state",
        0,
        "DIR[@COMMIT]",
@@ -67,7 +66,7 @@ FlagTable TrainerFlags(TrainerOptions &o) {
        "",
        "use weights that were trained for another computation",
        &o.changed_model},
-      {{"train", "evaluate"},
+      {{"train", "data", "evaluate"},
        "tokens",
        0,
        "DIR",
@@ -82,7 +81,9 @@ FlagTable TrainerFlags(TrainerOptions &o) {
        WholeValue{&o.at}},
       {train, "steps", 0, "N", "train to step N instead of the spec's",
        WholeValue{&o.steps, 1, "leave it out for the steps of the spec"}},
-      {{"train", "evaluate"},
+      {train, "epochs", 0, "E", "train for E epochs of the data instead",
+       RealValue{&o.epochs, 1e-6, kMostEpochs}},
+      {{"train", "data", "evaluate"},
        "data",
        0,
        "DATA",
@@ -116,6 +117,9 @@ absl::Status CheckTrainerOptions(const TrainerOptions &options) {
   if (options.quiet && options.verbose)
     return absl::InvalidArgumentError(
         "--quiet prints nothing and --verbose prints tables: only one of them can be given");
+  if (options.steps && options.epochs > 0)
+    return absl::InvalidArgumentError(
+        "--steps and --epochs each say how long to train: only one of them can be given");
   if (options.changed_model && !options.resume)
     return absl::InvalidArgumentError("--changed-model lets another model go on with a state: "
                                       "give it together with --resume");

@@ -29,19 +29,29 @@
 
 namespace boa {
 
-/// Beside the state, so that runs whose states are neighbours share it.
-static std::string FolderOfTokens(const TrainRequest &request) {
-  if (!request.options().tokens.empty())
-    return request.options().tokens;
-  std::filesystem::path state = request.directories()[0];
-  if (!state.has_filename()) // it ends with a slash
-    state = state.parent_path();
-  return (state.parent_path() / "boa-tokens").string();
+std::string FolderOfTokens(const std::string &named, const std::string &state) {
+  if (!named.empty())
+    return named;
+  std::filesystem::path path = state;
+  if (!path.has_filename()) // it ends with a slash
+    path = path.parent_path();
+  return (path.parent_path() / "boa-tokens").string();
+}
+
+absl::Status WithPathHint(const absl::Status &status, bool of_spec) {
+  if (!absl::IsNotFound(status))
+    return status;
+  return absl::NotFoundError(absl::StrCat(
+      status.message(), "\n  ",
+      of_spec
+          ? "`data` in a spec is relative to the spec file; in --set and --data, to the working "
+            "directory"
+          : "--data names the text; a path is relative to the working directory"));
 }
 
 absl::StatusOr<Data> OpenData(const TrainRequest &request, const InterruptGuard &interrupt) {
   DataOptions options(request.program());
-  options.cache.directory = FolderOfTokens(request);
+  options.cache.directory = FolderOfTokens(request.options().tokens, request.directories()[0]);
   options.cache.is_named = !request.options().tokens.empty();
   Progress progress(request.options().quiet ? nullptr : request.options().out, 0, 0);
   ProgressLine line("makes tokens: ");
@@ -51,13 +61,8 @@ absl::StatusOr<Data> OpenData(const TrainRequest &request, const InterruptGuard 
   absl::StatusOr<Data> opened = Data::Open(options);
   if (absl::IsCancelled(opened.status()))
     return InterruptedError(interrupt.signal(), std::string(opened.status().message()));
-  if (absl::IsNotFound(opened.status()))
-    return absl::NotFoundError(
-        absl::StrCat(opened.status().message(), "\n  ",
-                     request.options().sources.empty()
-                         ? "--data names the text; a path is relative to the working directory"
-                         : "`data` in a spec is relative to the spec file; in --set and --data, "
-                           "to the working directory"));
+  if (!opened.ok())
+    return WithPathHint(opened.status(), !request.options().sources.empty());
   return opened;
 }
 

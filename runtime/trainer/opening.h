@@ -31,8 +31,16 @@
 #include "absl/status/statusor.h"
 
 #include <memory>
+#include <string>
 
 namespace boa {
+
+/// Where tokens of texts are kept: in the folder that was named, or beside the state, so that runs
+/// whose states are neighbours share it.
+std::string FolderOfTokens(const std::string &named, const std::string &state);
+
+/// Data that are not there: with what their paths are relative to. `of_spec`: a spec may name them.
+absl::Status WithPathHint(const absl::Status &, bool of_spec);
 
 /// Makes the tokens of texts and conversations that are not kept yet. kCancelled: a signal came.
 absl::StatusOr<Data> OpenData(const TrainRequest &, const InterruptGuard &);

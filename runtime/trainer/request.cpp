@@ -25,8 +25,10 @@ namespace boa {
 namespace {
 
 Program Override(Program program, const TrainerOptions &options) {
-  if (options.steps)
-    program.train.steps = *options.steps;
+  if (options.steps || options.epochs > 0) {
+    program.train.steps = options.steps.value_or(0);
+    program.train.epochs = options.epochs;
+  }
   if (!options.data.empty())
     program.train.data = options.data;
   return program;
@@ -145,6 +147,16 @@ absl::Status TrainRequest::CheckFiles() const {
   if (absl::Status status = CheckOutputs(outputs, kept); !status.ok())
     return status;
   return CheckReport(given.report);
+}
+
+absl::Status TrainRequest::CountSteps(const Data &data) {
+  if (changed.train.epochs == 0)
+    return absl::OkStatus();
+  absl::StatusOr<int64_t> steps = data.StepOfEpochs(changed.train.epochs);
+  if (!steps.ok())
+    return steps.status();
+  changed.train.steps = *steps;
+  return absl::OkStatus();
 }
 
 absl::Status TrainRequest::BeyondSteps(int64_t at) const {

@@ -18,6 +18,7 @@
 #define BOA_RUNTIME_TRAINER_REQUEST_H
 
 #include "runtime/abi/program.h"
+#include "runtime/data/data.h"
 #include "runtime/io/file_system.h"
 #include "runtime/trainer/trainer.h"
 
@@ -46,6 +47,10 @@ public:
   /// without ports, and outputs that would replace a file in use. Comes before all other calls.
   absl::Status Check();
 
+  /// Counts the steps of a program that says epochs. Nothing refers to the program yet. The data
+  /// go on behind the commit that was opened.
+  absl::Status CountSteps(const Data &);
+
   /// Whether an earlier process has trained to the last step and saved the weights. Says so.
   absl::StatusOr<bool> IsFinished() const;
 
@@ -65,7 +70,7 @@ private:
   absl::Status FindPorts();
   absl::Status CheckFiles() const;
 
-  const Program changed;
+  Program changed;
   const TrainerOptions given;
   Ports found;
   std::vector<std::string> state;

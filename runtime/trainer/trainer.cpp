@@ -65,9 +65,10 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   // Checks, before anything is opened to write.
   if (absl::Status status = request.Check(); !status.ok())
     return status;
-  absl::StatusOr<bool> finished = request.IsFinished();
-  if (!finished.ok() || *finished)
-    return finished.status();
+  // The steps of epochs are not counted yet.
+  if (program.train.epochs == 0)
+    if (absl::StatusOr<bool> finished = request.IsFinished(); !finished.ok() || *finished)
+      return finished.status();
   // First, since another run of this state has memory, too.
   if (absl::Status status = StateStore::CheckFree(request.disk(), request.directories());
       !status.ok())
@@ -79,6 +80,8 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   absl::StatusOr<Data> data = OpenData(request, interrupt);
   if (!data.ok())
     return data.status();
+  if (absl::Status status = request.CountSteps(*data); !status.ok())
+    return status;
   if (program.TakesDocuments() && !data->TellsDocuments())
     return absl::InvalidArgumentError(absl::StrCat(
         "document_mask: nothing tells where the documents of `", program.train.data,
@@ -94,6 +97,14 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   if (!opened.ok())
     return opened.status();
   StateStore &state = **opened;
+  if (options.resume) {
+    data->Continue(state.Committed().step, state.Committed().samples);
+    if (absl::Status status = request.CountSteps(*data); !status.ok())
+      return status;
+    if (program.train.epochs > 0)
+      if (absl::StatusOr<bool> finished = request.IsFinished(); !finished.ok() || *finished)
+        return finished.status();
+  }
   const Settings settings = WithPlan(CollectSettings(program, data->facts()), options.plan,
                                      options.resume ? &state.Committed() : nullptr);
   const int64_t first = options.resume ? state.Committed().step : 0;
@@ -113,10 +124,8 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
     return status;
   report.Start(*data, settings, state, engine);
   const auto start = [&]() -> absl::Status {
-    if (options.resume) {
-      data->Continue(first, state.Committed().samples);
+    if (options.resume)
       return RestoreCommit(request, settings, state, engine, report);
-    }
     if (*base)
       if (const std::string other = DescribeOtherTokens((*base)->settings(), settings);
           !other.empty())

@@ -69,6 +69,7 @@ struct TrainerOptions {
   std::vector<std::string> unwanted; // names of its tensors to leave out
   std::string from;                  // a state whose weights to begin with, or a commit of it
   std::optional<int64_t> steps;      // instead of the program's
+  double epochs = 0;                 // the same; 0: not given
   std::string data;                  // instead of the program's; empty: its own
   std::string data_place;            // of `data` in its spec, for errors; empty: not known
   std::string tokens;                // where tokens of texts are kept; empty: beside the state

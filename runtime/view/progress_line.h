@@ -21,7 +21,8 @@ namespace boa {
 /// owner. Where stderr is no terminal, there is none. One thread.
 class ProgressLine {
 public:
-  explicit ProgressLine(std::string what = "") : what(std::move(what)) {}
+  explicit ProgressLine(std::string what = "", std::string (*format)(double) = FormatBytes)
+      : what(std::move(what)), format(format) {}
   ProgressLine(const ProgressLine &) = delete;
   ProgressLine &operator=(const ProgressLine &) = delete;
   ~ProgressLine() {
@@ -29,18 +30,19 @@ public:
       std::fputs("\r\033[K", stderr);
   }
 
-  void Show(int64_t bytes, int64_t of) {
+  void Show(int64_t done, int64_t of) {
     const auto now = std::chrono::steady_clock::now();
     if (now - shown < std::chrono::milliseconds(200) || !isatty(STDERR_FILENO))
       return;
     shown = now;
-    std::fprintf(stderr, "\r%s%s of %s ", what.c_str(), FormatBytes(double(bytes)).c_str(),
-                 FormatBytes(double(of)).c_str());
+    std::fprintf(stderr, "\r%s%s of %s ", what.c_str(), format(double(done)).c_str(),
+                 format(double(of)).c_str());
     any = true;
   }
 
 private:
   std::string what;
+  std::string (*format)(double);
   std::chrono::steady_clock::time_point shown;
   bool any = false;
 };

@@ -70,9 +70,9 @@ private:
     Tile("a step takes", FormatTime(run.seconds), run.name);
     Tile("tokens a second", FormatCount(tokens / run.seconds),
          absl::StrCat(FormatCount(tokens / run.seconds * 86400), " a day"));
-    const int64_t steps = program.train.steps;
-    Tile(steps == 1 ? "the step of this run" : absl::StrCat("all ", steps, " steps"),
-         FormatTime(run.seconds * double(steps)), "without commits and evaluation");
+    if (const int64_t steps = program.train.steps; steps > 0) // of epochs, they may not be known
+      Tile(steps == 1 ? "the step of this run" : "all " + DescribeSteps(program.train),
+           FormatTime(run.seconds * double(steps)), "without commits and evaluation");
     if (report.bound_seconds > 0)
       Tile("over the bound", absl::StrFormat("%.2f x", run.seconds / report.bound_seconds),
            "bound by " + report.bound_link);

@@ -44,6 +44,13 @@ std::string Row(const char *name, absl::string_view lines) {
   return text;
 }
 
+/// Steps of epochs may not be counted yet.
+std::string CountSteps(const TrainSettings &train) {
+  return train.epochs == 0  ? absl::StrCat(train.steps)
+         : train.steps == 0 ? absl::StrCat(DescribeSteps(train), ", in steps")
+                            : absl::StrReplaceAll(DescribeSteps(train), {{" steps", ""}, {" step", ""}});
+}
+
 } // namespace
 
 std::string FormatScreen(const Program &p, const RunFacts &facts) {
@@ -55,7 +62,7 @@ std::string FormatScreen(const Program &p, const RunFacts &facts) {
   const int64_t sequences = p.MicroBatch() * p.MicroBatches();
   return absl::StrCat(
       Row("model", absl::StrCat(p.model.name, ": ", CountParameters(p))), Row("data", data),
-      Row("steps", absl::StrFormat("%d of %d sequence%s (%d x %d) of %d tokens", p.train.steps,
+      Row("steps", absl::StrFormat("%s of %d sequence%s (%d x %d) of %d tokens", CountSteps(p.train),
                                    sequences, sequences == 1 ? "" : "s", p.MicroBatches(),
                                    p.MicroBatch(), p.model.context)),
       Row("plan", p.ScheduleInWords()),

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 #include <vector>
 
 using namespace boa;
@@ -149,4 +150,39 @@ TEST(DataTest, ErrorsPointAtTheirPlace) {
 )");
   // Only in a mix is a number before a call a share.
   EXPECT_NE(refused("data = 0.7 tokens(\"a\")"), "");
+}
+
+// Steps may be said in epochs, of which there may be a part.
+TEST(DataTest, StepsOfEpochs) {
+  for (auto [text, steps, epochs] : {std::tuple("3 epochs", 0, 3.0),
+                                     {"1 epoch", 0, 1.0},
+                                     {"0.5 epochs", 0, 0.5},
+                                     {"200 steps", 200, 0.0},
+                                     {"2 * 100", 200, 0.0}}) {
+    const FrontendResult result = compileText(edited("steps = 10", std::string("steps = ") + text));
+    ASSERT_TRUE(result.spec) << result.diagnostics;
+    EXPECT_EQ(result.spec->train.steps, steps) << text;
+    EXPECT_EQ(result.spec->train.epochs, epochs) << text;
+    EXPECT_EQ(compileText(result.ast).ast, result.ast);
+    EXPECT_EQ(compileText(kSpec, {std::string("train.steps=") + text}).spec->train.epochs, epochs);
+  }
+  EXPECT_EQ(
+      refusal("steps = 10", "steps = -3 epochs"),
+      R"(tiny.boa:21:11: error: expected steps above 0 epochs and at most 1000000 epochs but found -3 epochs
+  steps = -3 epochs
+          ^~~~~~~~~
+)");
+  EXPECT_EQ(
+      refusal("steps = 10", "steps = 3 epocs"),
+      R"(tiny.boa:21:13: error: expected steps to be a number, such as 400, or epochs, such as 3 epochs, but found the unit 'epocs', did you mean 'epochs'?
+  steps = 3 epocs
+            ^~~~~
+)");
+  const std::string mix = "mix(0.7 tokens(\"a\"), 0.3 tokens(\"b\"))";
+  EXPECT_EQ(
+      compileText(edited("steps = 10", "steps = 3 epochs"), {"train.data=" + mix}).diagnostics,
+      R"(tiny.boa:21:11: error: a mix takes from each source its share, whatever its size, and has no epochs: expected a number of steps; boa data tells the steps of an epoch of each
+  steps = 3 epochs
+          ^~~~~~~~
+)");
 }

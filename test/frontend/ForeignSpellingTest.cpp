@@ -61,8 +61,9 @@ TEST(ForeignSpellingTest, IsOneErrorWithTheSpelling) {
        "13:3: error: expected 'stage' or 'layer' but found 'def'; write stage NAME(x: [context, "
        "width]) -> [context, width] { ... }"},
       {"steps = 10", "steps = 10\n  epochs = 3",
-       "22:3: error: a train block has no setting 'epochs'; write steps = N; an epoch is bytes of "
-       "text / (batch * context) steps"},
+       "22:3: error: a train block has no setting 'epochs'; write steps = 3 epochs"},
+      {"steps = 10", "num_train_epochs = 3",
+       "21:3: error: a train block has no setting 'num_train_epochs'; write steps = 3 epochs"},
       {"micro_batch = 2", "gradient_accumulation_steps = 4",
        "20:3: error: a train block has no setting 'gradient_accumulation_steps'; write plan { "
        "micro_batch = N }; each step accumulates batch / micro_batch of them"},

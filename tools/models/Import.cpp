@@ -25,6 +25,7 @@
 #include "runtime/weights/model_config.h"
 #include "runtime/weights/rest_file.h"
 #include "tools/CompiledProgram.h"
+#include "tools/models/ImportData.h"
 #include "tools/models/SpecText.h"
 
 #include "absl/strings/str_cat.h"
@@ -71,7 +72,7 @@ absl::StatusOr<std::string> canonicalText(const CompileRequest &request) {
 
 /// Names the results and the next command. The notes go to standard error.
 void report(const ImportOptions &options, const ModelConfig &config, int64_t context,
-            const Program &program, const std::vector<std::string> &unused,
+            const std::string &fit, const Program &program, const std::vector<std::string> &unused,
             const std::string &noTokenizer) {
   double parameters = 0;
   for (const Group &group : program.groups)
@@ -82,7 +83,10 @@ void report(const ImportOptions &options, const ModelConfig &config, int64_t con
   if (!options.state.empty())
     llvm::outs() << "wrote " << options.state << ": step 0, with the weights of "
                  << Printable(options.folder) << "\n";
-  llvm::outs() << "set `data` in its train block, then: boa train " << options.spec
+  if (!fit.empty())
+    llvm::outs() << "data: " << fit << "; boa data " << options.spec << " shows what is learnt\n";
+  llvm::outs() << (options.data.empty() ? "set `data` in its train block, then: " : "then: ")
+               << "boa train " << options.spec
                << (options.state.empty() ? " --weights " + Printable(options.folder)
                                          : " --state " + options.state + " --resume")
                << "\n";
@@ -119,7 +123,16 @@ absl::Status importFolder(const ImportOptions &options) {
   absl::StatusOr<ModelConfig> config = ReadModelConfig(options.folder);
   if (!config.ok())
     return config.status();
-  const int64_t context = options.context.value_or(defaultContext(*config));
+  ImportedData data;
+  if (!options.data.empty()) {
+    absl::StatusOr<ImportedData> read =
+        readImportedData(options.data, options.folder, options.spec, *config);
+    if (!read.ok())
+      return read.status();
+    data = *std::move(read);
+  }
+  const int64_t context =
+      options.context.value_or(options.data.empty() ? defaultContext(*config) : data.context);
   if (absl::Status status = checkSpec(*config, context); !status.ok())
     return status;
 
@@ -141,12 +154,15 @@ absl::Status importFolder(const ImportOptions &options) {
       return token.status();
     spec.maskToken = *token;
   }
+  spec.hasEpochs = !options.data.empty() && data.hasEpochs;
+  spec.data = data.call;
   const std::string text = writeSpec(*config, spec);
 
   // All of it must compile and fit before anything is written.
+  spec.data = data.checked;
   CompileRequest request;
   request.files = {options.spec};
-  request.texts = {{options.spec, text}};
+  request.texts = {{options.spec, writeSpec(*config, spec)}};
   absl::StatusOr<Program> program = describeSpec(request);
   if (!program.ok())
     return program.status();
@@ -197,7 +213,7 @@ absl::Status importFolder(const ImportOptions &options) {
   }
   outputs.Keep();
   // A folder without a tokenizer is what its owner made of it, a GGUF file always has one.
-  report(options, *config, context, *program, unused,
+  report(options, *config, context, describeFit(data, context), *program, unused,
          IsGgufName(options.folder) ? *noTokenizer : "");
   return absl::OkStatus();
 }

@@ -22,6 +22,7 @@ struct ImportOptions {
   std::string folder, spec;
   std::string state; // empty: the spec alone
   std::optional<int64_t> context;
+  std::string data; // to train on; empty: the spec has a place to fill in
 };
 
 /// Reads a folder. Writes a spec, and beside it the folder's small files (FolderBeside). With a

@@ -218,18 +218,24 @@ private:
         "\n    return cross_entropy(linear(t, transpose(embed.wte), bias), targets)\n  }\n}\n\n");
   }
 
+  std::string data() const {
+    if (!options.data.empty())
+      return options.data + "\n";
+    return absl::StrCat("tokens(\"train.bin\"", config.vocab > 65536 ? ", uint32" : "",
+                        ")  # what to train on, as tokens of this model\n");
+  }
+
   std::string training() const {
     const std::string objective =
         config.family == Family::bert
             ? absl::StrCat("  objective = masked(probability = 0.15, token = ", options.maskToken,
                            ")\n")
             : "";
-    return absl::StrCat(
-        "train ", FamilyName(config.family), " {\n", "  data = tokens(\"train.bin\"",
-        config.vocab > 65536 ? ", uint32" : "", ")  # what to train on, as tokens of this model\n",
-        objective, "  batch = 8 sequences\n  steps = 100\n",
-        config.bf16 ? "  weights = bf16\n" : "", "  optimizer = adamw(lr = 1e-5)\n}\n\n",
-        "plan {\n  micro_batch = 1\n  schedule = vertical\n  place = ssd\n}\n");
+    return absl::StrCat("train ", FamilyName(config.family), " {\n", "  data = ", data(), objective,
+                        "  batch = 8 sequences\n  steps = ", options.hasEpochs ? "3 epochs" : "100",
+                        "\n", config.bf16 ? "  weights = bf16\n" : "",
+                        "  optimizer = adamw(lr = 1e-5)\n}\n\n",
+                        "plan {\n  micro_batch = 1\n  schedule = vertical\n  place = ssd\n}\n");
   }
 
   const ModelConfig &config;

@@ -22,6 +22,8 @@ struct SpecOptions {
   std::string source;     // the folder, for a comment
   int64_t context = 0;    // tokens of a sequence
   int64_t maskToken = 0;  // of BERT
+  std::string data;       // its sources; empty: a place to fill in
+  bool hasEpochs = false; // that data
   bool headAlone = false; // the base model's tensors have no prefix
   bool gammaBeta = false; // BERT's norms have the names of old files
 };

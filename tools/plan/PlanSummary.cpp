@@ -43,12 +43,13 @@ private:
   double budgetSeconds() const { return seconds() * options.tokens / double(tokens); }
 
   void addHead() {
-    const int64_t steps = program.train.steps;
     absl::StrAppendFormat(
-        &text, "%s on %s: it fits\n  a step of %d tokens takes %s, %s tokens/s; %d %s take %s\n",
+        &text, "%s on %s: it fits\n  a step of %d tokens takes %s, %s tokens/s; %s\n",
         program.model.name, program.machine.name, tokens, FormatSeconds(seconds()),
-        FormatCount(double(tokens) / seconds()), steps, steps == 1 ? "step" : "steps",
-        FormatSeconds(runSeconds()));
+        FormatCount(double(tokens) / seconds()),
+        program.train.steps == 0
+            ? "a training counts the steps of " + DescribeSteps(program.train)
+            : absl::StrCat(DescribeSteps(program.train), " take ", FormatSeconds(runSeconds())));
     absl::StrAppendFormat(&text,
                           "  no plan is faster than %s, bound by %s; this one takes %.2f times "
                           "that\n",
@@ -141,10 +142,12 @@ std::vector<std::string> costsOf(const FoundPlan &found, const PlanSummaryOption
   const char *drawer = host == 0     ? "the device alone"
                        : device == 0 ? "the host alone"
                                      : "the machine";
-  std::string line = absl::StrCat(
-      drawer, " draws ", FormatWatts(watts), ": ", FormatEnergy(watts * ofToken * 1e6),
-      " a million tokens, ",
-      FormatEnergy(watts * found.trial.seconds * double(program.train.steps)), " all steps");
+  std::string line = absl::StrCat(drawer, " draws ", FormatWatts(watts), ": ",
+                                  FormatEnergy(watts * ofToken * 1e6), " a million tokens");
+  if (program.train.steps > 0)
+    absl::StrAppend(&line, ", ",
+                    FormatEnergy(watts * found.trial.seconds * double(program.train.steps)),
+                    " all steps");
   if (options.tokens > 0)
     absl::StrAppend(&line, ", ", FormatEnergy(watts * ofToken * options.tokens), " the ",
                     FormatCount(options.tokens), " tokens");

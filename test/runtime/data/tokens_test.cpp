@@ -277,6 +277,31 @@ TEST_F(TokensTest, AnotherBatchGoesOnWithUnseenSequences) {
   EXPECT_EQ(changed, unbroken); // 120 of 125
 }
 
+// So it is with epochs: what is left of them is taken by steps of the new size.
+TEST_F(TokensTest, EpochsAreOfTheSequencesToTrainOn) {
+  const Data data = Open(); // 125 windows, 8 a step
+  EXPECT_EQ(data.StepOfEpochs(1).value(), 16);
+  EXPECT_EQ(data.StepOfEpochs(3).value(), 47); // 375 of 376
+  EXPECT_EQ(data.StepOfEpochs(0.5).value(), 8);
+  EXPECT_EQ(data.StepOfEpochs(0.001).value(), 1);
+  EXPECT_EQ(data.StepOfEpochs(6.4).value(), 100); // 6.4 * 125 is a little more than 800
+  options.micro_batch = 10;
+  Data more = Open();
+  more.Continue(5, data.Consumed(0, 5));
+  EXPECT_EQ(more.StepOfEpochs(1).value(), 5 + 5);   // 85 are left, 20 a step
+  EXPECT_EQ(more.StepOfEpochs(0.25).value(), 5);    // were over before
+  more.Continue(5, {{"tokens that are gone", 40}}); // none of these was consumed
+  EXPECT_EQ(more.StepOfEpochs(1).value(), 5 + 7);
+  EXPECT_THAT(std::string(data.StepOfEpochs(1e15).status().message()),
+              HasSubstr("but a training has at most 1099511627776"));
+  // Without files for validation, the last tenth is not trained on.
+  options.validate = "";
+  EXPECT_EQ(Open().StepOfEpochs(20).value(), 113);
+  options.data = absl::StrCat("mix(0.75 ", Call("a?.bin"), ", 0.25 ", Call("b.bin"), ")");
+  EXPECT_THAT(std::string(Open().StepOfEpochs(1).status().message()),
+              HasSubstr("has no epochs: a number of steps is needed"));
+}
+
 TEST_F(TokensTest, AMixHasItsSharesAndGoesOnWithAnother) {
   options.validate = Call("a1.bin");
   options.data = absl::StrCat("mix(0.75 ", Call("a?.bin"), ", 0.25 ", Call("b.bin"), ")");
