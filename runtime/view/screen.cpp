@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 
 namespace boa {
@@ -46,9 +47,10 @@ std::string Row(const char *name, absl::string_view lines) {
 
 /// Steps of epochs may not be counted yet.
 std::string CountSteps(const TrainSettings &train) {
-  return train.epochs == 0  ? absl::StrCat(train.steps)
-         : train.steps == 0 ? absl::StrCat(DescribeSteps(train), ", in steps")
-                            : absl::StrReplaceAll(DescribeSteps(train), {{" steps", ""}, {" step", ""}});
+  return train.epochs == 0 ? absl::StrCat(train.steps)
+         : train.steps == 0
+             ? absl::StrCat(DescribeSteps(train), ", in steps")
+             : absl::StrReplaceAll(DescribeSteps(train), {{" steps", ""}, {" step", ""}});
 }
 
 } // namespace
@@ -62,9 +64,9 @@ std::string FormatScreen(const Program &p, const RunFacts &facts) {
   const int64_t sequences = p.MicroBatch() * p.MicroBatches();
   return absl::StrCat(
       Row("model", absl::StrCat(p.model.name, ": ", CountParameters(p))), Row("data", data),
-      Row("steps", absl::StrFormat("%s of %d sequence%s (%d x %d) of %d tokens", CountSteps(p.train),
-                                   sequences, sequences == 1 ? "" : "s", p.MicroBatches(),
-                                   p.MicroBatch(), p.model.context)),
+      Row("steps", absl::StrFormat("%s of %d sequence%s (%d x %d) of %d tokens",
+                                   CountSteps(p.train), sequences, sequences == 1 ? "" : "s",
+                                   p.MicroBatches(), p.MicroBatch(), p.model.context)),
       Row("plan", p.ScheduleInWords()),
       Row("memory",
           absl::StrCat("device ", FormatBytes(p.arena_device), Limit(p.machine.device_memory),
