@@ -22,6 +22,10 @@ template <typename... Args> absl::Status refuse(const Args &...args) {
 
 bool isModule(llvm::StringRef file) { return file.ends_with(".mlir"); }
 
+bool generates(const Invocation &invocation) {
+  return invocation.command == "sample" || invocation.command == "chat";
+}
+
 /// `--set train.seed=7`, where people write --seed 7.
 std::string settingHint(const std::string &name, const std::string &value) {
   std::string key = name, text;
@@ -64,9 +68,10 @@ absl::Status checkOperands(const DriverCommand &command, const Invocation &invoc
   if (invocation.command == "fmt" || invocation.command == "check" ||
       invocation.command == "plan" || invocation.command == "export")
     return refuse("boa ", invocation.command, ": `", *module, "` is a module and no spec");
-  if (invocation.command == "sample")
-    return refuse("boa sample compiles the model for one sequence at a time, from its spec: `",
-                  *module, "` is a module");
+  if (generates(invocation))
+    return refuse("boa ", invocation.command,
+                  " compiles the model for one sequence at a time, from its spec: `", *module,
+                  "` is a module");
   return absl::OkStatus();
 }
 
@@ -96,7 +101,7 @@ absl::Status checkTogether(const Invocation &invocation) {
     return refuse("--shard: adapters are one file");
   if (!invocation.adapter && !invocation.base.empty())
     return refuse("--base: only an adapter names its model: add --adapter");
-  if (invocation.command == "sample") {
+  if (generates(invocation)) {
     if (!invocation.weights.empty() && !invocation.train.state.empty())
       return refuse("--weights and --state each name what is sampled: only one of them can be "
                     "given");
@@ -106,6 +111,9 @@ absl::Status checkTogether(const Invocation &invocation) {
                     : topP          ? "--top-p"
                                     : "--seed",
                     ": with --temperature 0 nothing is drawn, the likeliest byte is taken");
+    if (invocation.command == "sample" && !invocation.sample.chat &&
+        !invocation.sample.form.empty())
+      return refuse("--template: without --chat there is no message");
     return absl::OkStatus();
   }
   const StoredPlanOptions &stored = invocation.stored;
@@ -200,6 +208,15 @@ const std::vector<DriverCommand> &commands() {
        {{"boa sample examples/gpt.boa --length 500", "from the spec's state"},
         {"boa sample examples/gpt.boa --state state@best", "from its best commit"},
         {"boa sample examples/gpt.boa --prompt 'And God'", "text to continue"}}},
+      {"chat",
+       {{"SPEC...", "a conversation with a model"}},
+       1,
+       kMany,
+       spec,
+       Operand::spec,
+       {},
+       {{"boa chat tuned.boa --state state/tuned", "in the terminal"},
+        {"boa chat tuned.boa --system 'Be brief.'", "what stands before all"}}},
       {"evaluate",
        {{"SPEC...", "the loss of a text, by a commit"}},
        1,
@@ -253,9 +270,9 @@ const std::vector<DriverCommand> &commands() {
        1,
        "a command or `settings`, `builtins`, `commands`, `reference` or `pytorch`",
        Operand::word,
-       {"settings", "builtins", "commands", "reference", "pytorch", "train",     "check",
-        "fmt",      "compile",  "simulate", "plan",      "probe",   "sample",    "evaluate",
-        "tokenize", "state",    "import",   "export",    "help",    "completion"},
+       {"settings", "builtins", "commands", "reference", "pytorch", "train",  "check",
+        "fmt",      "compile",  "simulate", "plan",      "probe",   "sample", "chat",
+        "evaluate", "tokenize", "state",    "import",    "export",  "help",   "completion"},
        {{"boa help settings", "what --set can change"},
         {"boa help builtins", "the functions of a model"},
         {"boa help pytorch", "PyTorch's names, and Boa's"}}},
@@ -279,11 +296,13 @@ const DriverCommand *findCommand(std::string_view name) {
 }
 
 FlagTable flagsOf(Invocation &invocation) {
-  const std::vector<std::string> specs = {"train", "compile", "simulate", "sample", "evaluate"},
-                                 sample = {"sample"}, simulate = {"simulate"}, probe = {"probe"};
+  const std::vector<std::string> specs = {"train",  "compile", "simulate",
+                                          "sample", "chat",    "evaluate"},
+                                 sample = {"sample"}, chat = {"chat"}, both = {"sample", "chat"},
+                                 simulate = {"simulate"}, probe = {"probe"};
   CompileRequest &compile = invocation.compile;
   FlagTable table = {
-      {{"train", "check", "compile", "simulate", "plan", "sample", "evaluate", "export"},
+      {{"train", "check", "compile", "simulate", "plan", "sample", "chat", "evaluate", "export"},
        "set",
        0,
        "KEY=VALUE",
@@ -316,27 +335,34 @@ FlagTable flagsOf(Invocation &invocation) {
        "NAME",
        "processor to compile for (default: this one)",
        TextValue{&invocation.cpu}},
-      {sample, "weights", 0, "FILE", "file, folder or DIR[@COMMIT], instead of --state",
+      {both, "weights", 0, "FILE", "file, folder or DIR[@COMMIT], instead of --state",
        FileValue{&invocation.weights}},
       {sample, "prompt", 0, "TEXT", "text to continue (default: a new line)",
        TextValue{&invocation.sample.prompt}},
       {sample, "chat", 0, "", "the prompt is a message, the text an answer to it",
        &invocation.sample.chat},
+      {both, "template", 0, "NAME", "of messages (default: of the data or tokenizer)",
+       TextValue{&invocation.sample.form}},
+      {chat, "system", 0, "TEXT", "the system message", TextValue{&invocation.system}},
+      {chat, "length", 0, "N", "tokens of an answer, at most (default: to its end)",
+       WholeValue{&invocation.answerLength, 1, "leave it out for no limit"}},
       {sample, "length", 0, "N", "bytes, or tokens, to add (default: 256)",
        WholeValue{&invocation.sample.length}},
-      {sample, "temperature", 0, "T", "0: always the likeliest (default: 0.8)",
+      {both, "temperature", 0, "T", "0: always the likeliest (default: 0.8)",
        RealValue{&invocation.sample.temperature, 0, 1000}},
-      {sample, "top-k", 0, "K", "draw from the K likeliest (default: all)",
+      {both, "top-k", 0, "K", "draw from the K likeliest (default: all)",
        WholeValue{&invocation.topK, 1, "leave --top-k out to draw from all"}},
-      {sample, "top-p", 0, "P", "draw from the likeliest of share P (default: all)",
+      {both, "top-p", 0, "P", "draw from the likeliest of share P (default: all)",
        RealValue{&invocation.sample.top_p, 0, 1}},
-      {sample, "stop", 0, "TEXT", "end the text before TEXT; may be repeated",
+      {both, "stop", 0, "TEXT", "end the text before TEXT; may be repeated",
        TextsValue{&invocation.sample.stop}},
-      {sample, "no-cache", 0, "", "compute the whole context again for each token",
+      {both, "no-cache", 0, "", "compute the whole context again for each token",
        &invocation.noCache},
       {sample, "logits", 0, "FILE", "", FileValue{&invocation.sample.logits}},
       {sample, "timing", 0, "", "print time, memory and bytes read", &invocation.sample.timing},
-      {sample, "seed", 0, "N", "another seed, another text (default: 1)",
+      {chat, "timing", 0, "", "print what each turn computes, and its time",
+       &invocation.sample.timing},
+      {both, "seed", 0, "N", "another seed, another text (default: 1)",
        WholeValue{&invocation.seed}},
       {{"fmt"}, "check", 0, "", "change no file; exit 1 if one would change", &invocation.check},
       {{"import"},

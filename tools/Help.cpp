@@ -31,6 +31,13 @@ std::string useLine(const DriverCommand &command, std::pair<const char *, const 
                        use.second);
 }
 
+/// A line, or two where it has more than 80 columns.
+std::string brokenLine(std::string line) {
+  if (const size_t at = line.rfind(' ', 80); line.size() > 80 && at != std::string::npos)
+    line[at] = '\n';
+  return line + "\n";
+}
+
 /// `train, compile and sample`.
 std::string listCommands(const std::vector<std::string> &names) {
   std::vector<std::string> first(names.begin(), names.end() - 1);
@@ -59,7 +66,8 @@ std::string helpText() {
     for (const Flag &flag : table)
       if (flag.commands == group)
         part.push_back(flag);
-    absl::StrAppend(&text, "\nflags of ", listCommands(group), ":\n", FlagsHelp(part, group[0]));
+    absl::StrAppend(&text, "\n", brokenLine(absl::StrCat("flags of ", listCommands(group), ":")),
+                    FlagsHelp(part, group[0]));
   }
   return text;
 }

@@ -25,7 +25,7 @@
 namespace boa {
 FlagTable TokenizeFlags(TokenizeOptions &options) {
   return {
-      {{"sample", "tokenize"},
+      {{"sample", "chat", "tokenize"},
        "tokenizer",
        0,
        "FILE",
