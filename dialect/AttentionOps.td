@@ -78,9 +78,9 @@ def Boa_CachedAttentionOp : Boa_ComputeOp<"cached_attention", [Boa_AttentionProd
                                                                  Boa_WidensItself]> {
   let summary = "causal attention of some rows, after the keys and values of earlier ones";
   let description = [{
-    q, k and v are rows [1, rows, ...] of the text, at `positions` [1, rows], which differ.
-    Their keys and values are put into the caches [1, context, kv_heads * d], each at its
-    position. Then each row of q attends as in boa.attention, to the cache. What the cache
+    q, k and v are rows [1, rows, ...] of the text, at `positions` [1, rows]. Their keys and
+    values are put into the caches [1, context, kv_heads * d], each at its position, in the order
+    of the rows. Then each row of q attends as in boa.attention, to the cache. What the cache
     holds behind a row's position does not matter. `next_keys` and `next_values` are the caches
     after that, in the same memory.
     ```mlir

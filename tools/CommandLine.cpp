@@ -22,6 +22,10 @@ template <typename... Args> absl::Status refuse(const Args &...args) {
 
 bool isModule(llvm::StringRef file) { return file.ends_with(".mlir"); }
 
+bool generates(const Invocation &invocation) {
+  return invocation.command == "sample" || invocation.command == "chat";
+}
+
 /// `--set train.seed=7`, where people write --seed 7.
 std::string settingHint(const std::string &name, const std::string &value) {
   std::string key = name, text;
@@ -65,9 +69,10 @@ absl::Status checkOperands(const DriverCommand &command, const Invocation &invoc
       invocation.command == "data" || invocation.command == "plan" ||
       invocation.command == "export")
     return refuse("boa ", invocation.command, ": `", *module, "` is a module and no spec");
-  if (invocation.command == "sample")
-    return refuse("boa sample compiles the model for one sequence at a time, from its spec: `",
-                  *module, "` is a module");
+  if (generates(invocation))
+    return refuse("boa ", invocation.command,
+                  " compiles the model for one sequence at a time, from its spec: `", *module,
+                  "` is a module");
   return absl::OkStatus();
 }
 
@@ -97,7 +102,7 @@ absl::Status checkTogether(const Invocation &invocation) {
     return refuse("--shard: adapters are one file");
   if (!invocation.adapter && !invocation.base.empty())
     return refuse("--base: only an adapter names its model: add --adapter");
-  if (invocation.command == "sample") {
+  if (generates(invocation)) {
     if (!invocation.weights.empty() && !invocation.train.state.empty())
       return refuse("--weights and --state each name what is sampled: only one of them can be "
                     "given");
@@ -107,6 +112,9 @@ absl::Status checkTogether(const Invocation &invocation) {
                     : topP          ? "--top-p"
                                     : "--seed",
                     ": with --temperature 0 nothing is drawn, the likeliest byte is taken");
+    if (invocation.command == "sample" && !invocation.sample.chat &&
+        !invocation.sample.form.empty())
+      return refuse("--template: without --chat there is no message");
     return absl::OkStatus();
   }
   const StoredPlanOptions &stored = invocation.stored;
@@ -120,182 +128,15 @@ absl::Status checkTogether(const Invocation &invocation) {
 
 } // namespace
 
-const std::vector<DriverCommand> &commands() {
-  using Operand = DriverCommand::Operand;
-  constexpr int kMany = 1000;
-  const char *spec = "a spec file, for example examples/gpt.boa, or - for standard input";
-  static const std::vector<DriverCommand> table = {
-      {"train",
-       {{"SPEC...", "compile, then train"}},
-       1,
-       kMany,
-       spec,
-       Operand::spec,
-       {},
-       {{"boa train examples/gpt.boa", "train on this machine"},
-        {"boa train examples/gpt.boa --resume", "go on from the last commit"},
-        {"boa train examples/gpt.boa --set train.steps=50", "change one setting"}}},
-      {"check",
-       {{"SPEC...", "check a spec without compiling it"}},
-       1,
-       kMany,
-       spec,
-       Operand::spec,
-       {},
-       {{"boa check examples/gpt.boa", "names, shapes, settings"},
-        {"boa check examples/gpt.boa --set model.heads=5", "would this value do?"}}},
-      {"data",
-       {{"SPEC...", "what the model will read"}},
-       1,
-       kMany,
-       spec,
-       Operand::spec,
-       {},
-       {{"boa data qwen.boa", "do they fit? what is learnt?"},
-        {"boa data qwen.boa --set model.context=2048", "would they fit this?"},
-        {"boa data qwen.boa --json --show 0", "the counts for a script"}}},
-      {"fmt",
-       {{"SPEC...", "lay specs out, in place"}},
-       1,
-       kMany,
-       spec,
-       Operand::spec,
-       {},
-       {{"boa fmt model.boa", "rewrite it; comments stay"},
-        {"boa fmt --check *.boa", "exit 1 if one would change"},
-        {"boa fmt - < model.boa", "print the layout instead"}}},
-      {"compile",
-       {{"SPEC... -o TRAINER", "a stand-alone trainer"},
-        {"SPEC... --emit=KIND", "one stage of the program, on stdout"}},
-       1,
-       kMany,
-       spec,
-       Operand::spec,
-       {},
-       {{"boa compile examples/gpt.boa -o gpt", "then ./gpt trains"},
-        {"boa compile examples/gpt.boa --emit=storage", "where each byte is, and when"}}},
-      {"simulate",
-       {{"SPEC...", "compile, then run in virtual time"}},
-       1,
-       kMany,
-       spec,
-       Operand::spec,
-       {},
-       {{"boa simulate examples/gpt175b.boa examples/eight-ssds.boa", ""}}},
-      {"plan",
-       {{"SPEC...", "choose the fastest plan for a machine"}},
-       1,
-       kMany,
-       spec,
-       Operand::spec,
-       {},
-       {{"boa plan model.boa examples/eight-ssds.boa", "what a plan block gives stays"},
-        {"boa plan model.boa machine.boa --write plan.boa", "the block as a file"}}},
-      {"probe",
-       {{"[--path DIR]...", "measure this machine, for simulate"}},
-       0,
-       0,
-       "no argument; directories of SSDs are given with --path",
-       Operand::word,
-       {},
-       {{"boa probe", "writes machine.boa"},
-        {"boa probe --path /nvme0/state --path /nvme1/state", ""},
-        {"boa simulate examples/gpt.boa machine.boa", "what a step takes here"}}},
-      {"sample",
-       {{"SPEC...", "text from trained weights"}},
-       1,
-       kMany,
-       spec,
-       Operand::spec,
-       {},
-       {{"boa sample examples/gpt.boa --length 500", "from the spec's state"},
-        {"boa sample examples/gpt.boa --state state@best", "from its best commit"},
-        {"boa sample examples/gpt.boa --prompt 'And God'", "text to continue"}}},
-      {"evaluate",
-       {{"SPEC...", "the loss of a text, by a commit"}},
-       1,
-       kMany,
-       spec,
-       Operand::spec,
-       {},
-       {{"boa evaluate examples/gpt.boa", "of the last tenth of its data"},
-        {"boa evaluate examples/gpt.boa --data other.txt", "of another text"}}},
-      {"tokenize",
-       {{"FILE...", "texts as a shard of tokens"}},
-       1,
-       kMany,
-       "a text",
-       Operand::text,
-       {},
-       {{"boa tokenize a.txt --tokenizer t.json -o a.bin", "llm.c's format"}}},
-      {"state",
-       {{"DIR[@COMMIT]", "what the state of a training holds"}},
-       1,
-       1,
-       "the directory of a state, as --state of boa train names it",
-       Operand::directory,
-       {},
-       {{"boa state state", "its commits and files"},
-        {"boa state state@200", "the commit of step 200"},
-        {"boa state state --check", "is every byte whole?"}}},
-      {"import",
-       {{"MODEL -o SPEC", "a Hugging Face model as a spec and a state"}},
-       1,
-       1,
-       "the folder of a Hugging Face model, or a GGUF file",
-       Operand::text,
-       {},
-       {{"boa import Llama-3.2-1B -o llama.boa", "the spec"},
-        {"boa import gpt2 -o gpt2.boa --state state/gpt2", "and its weights at step 0"},
-        {"boa import smollm.gguf -o smollm.boa", "a file of llama.cpp"},
-        {"boa import qwen -o qwen.boa --data talks.jsonl", "to train on these"}}},
-      {"export",
-       {{"SPEC... -o FOLDER", "a folder that transformers opens"}},
-       1,
-       kMany,
-       spec,
-       Operand::spec,
-       {},
-       {{"boa export gpt2.boa --state state/gpt2 -o tuned", "of an imported model"},
-        {"boa export gpt2.boa --type bf16 -o tuned", "half as large"},
-        {"boa export gpt2.boa --adapter -o adapter", "LoRA alone, for PEFT"}}},
-      {"help",
-       {{"TOPIC", "settings, builtins, commands, pytorch"}},
-       0,
-       1,
-       "a command or `settings`, `builtins`, `commands`, `reference` or `pytorch`",
-       Operand::word,
-       {"settings", "builtins", "commands", "reference", "pytorch", "train", "check",
-        "data",     "fmt",      "compile",  "simulate",  "plan",    "probe", "sample",
-        "evaluate", "tokenize", "state",    "import",    "export",  "help",  "completion"},
-       {{"boa help settings", "what --set can change"},
-        {"boa help builtins", "the functions of a model"},
-        {"boa help pytorch", "PyTorch's names, and Boa's"}}},
-      {"completion",
-       {{"bash|zsh|fish", "a script: source <(boa completion bash)"}},
-       1,
-       1,
-       "bash, zsh or fish",
-       Operand::word,
-       {"bash", "zsh", "fish"},
-       {{"source <(boa completion bash)", "in this shell"}}},
-  };
-  return table;
-}
-
-const DriverCommand *findCommand(std::string_view name) {
-  for (const DriverCommand &command : commands())
-    if (name == command.name)
-      return &command;
-  return nullptr;
-}
-
 FlagTable flagsOf(Invocation &invocation) {
-  const std::vector<std::string> specs = {"train", "compile", "simulate", "sample", "evaluate"},
-                                 sample = {"sample"}, simulate = {"simulate"}, probe = {"probe"};
+  const std::vector<std::string> specs = {"train",  "compile", "simulate",
+                                          "sample", "chat",    "evaluate"},
+                                 sample = {"sample"}, chat = {"chat"}, both = {"sample", "chat"},
+                                 simulate = {"simulate"}, probe = {"probe"};
   CompileRequest &compile = invocation.compile;
   FlagTable table = {
-      {{"train", "check", "data", "compile", "simulate", "plan", "sample", "evaluate", "export"},
+      {{"train", "check", "data", "compile", "simulate", "plan", "sample", "chat", "evaluate",
+        "export"},
        "set",
        0,
        "KEY=VALUE",
@@ -328,27 +169,34 @@ FlagTable flagsOf(Invocation &invocation) {
        "NAME",
        "processor to compile for (default: this one)",
        TextValue{&invocation.cpu}},
-      {sample, "weights", 0, "FILE", "file, folder or DIR[@COMMIT], instead of --state",
+      {both, "weights", 0, "FILE", "file, folder or DIR[@COMMIT], instead of --state",
        FileValue{&invocation.weights}},
       {sample, "prompt", 0, "TEXT", "text to continue (default: a new line)",
        TextValue{&invocation.sample.prompt}},
       {sample, "chat", 0, "", "the prompt is a message, the text an answer to it",
        &invocation.sample.chat},
+      {both, "template", 0, "NAME", "of messages (default: of the data or tokenizer)",
+       TextValue{&invocation.sample.form}},
+      {chat, "system", 0, "TEXT", "the system message", TextValue{&invocation.system}},
+      {chat, "length", 0, "N", "tokens of an answer, at most (default: to its end)",
+       WholeValue{&invocation.answerLength, 1, "leave it out for no limit"}},
       {sample, "length", 0, "N", "bytes, or tokens, to add (default: 256)",
        WholeValue{&invocation.sample.length}},
-      {sample, "temperature", 0, "T", "0: always the likeliest (default: 0.8)",
+      {both, "temperature", 0, "T", "0: always the likeliest (default: 0.8)",
        RealValue{&invocation.sample.temperature, 0, 1000}},
-      {sample, "top-k", 0, "K", "draw from the K likeliest (default: all)",
+      {both, "top-k", 0, "K", "draw from the K likeliest (default: all)",
        WholeValue{&invocation.topK, 1, "leave --top-k out to draw from all"}},
-      {sample, "top-p", 0, "P", "draw from the likeliest of share P (default: all)",
+      {both, "top-p", 0, "P", "draw from the likeliest of share P (default: all)",
        RealValue{&invocation.sample.top_p, 0, 1}},
-      {sample, "stop", 0, "TEXT", "end the text before TEXT; may be repeated",
+      {both, "stop", 0, "TEXT", "end the text before TEXT; may be repeated",
        TextsValue{&invocation.sample.stop}},
-      {sample, "no-cache", 0, "", "compute the whole context again for each token",
+      {both, "no-cache", 0, "", "compute the whole context again for each token",
        &invocation.noCache},
       {sample, "logits", 0, "FILE", "", FileValue{&invocation.sample.logits}},
       {sample, "timing", 0, "", "print time, memory and bytes read", &invocation.sample.timing},
-      {sample, "seed", 0, "N", "another seed, another text (default: 1)",
+      {chat, "timing", 0, "", "print what each turn computes, and its time",
+       &invocation.sample.timing},
+      {both, "seed", 0, "N", "another seed, another text (default: 1)",
        WholeValue{&invocation.seed}},
       {{"fmt"}, "check", 0, "", "change no file; exit 1 if one would change", &invocation.check},
       {{"import"},

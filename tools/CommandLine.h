@@ -60,11 +60,12 @@ struct Invocation {
   PlanSummaryOptions summary;
   StoredPlanOptions stored;
   std::string output, emit, cpu, weights, report;
+  std::string system;                  // of chat
   std::string type, shard, like, base; // of export
   bool adapter = false;                // of export
-  std::optional<int64_t> topK, seed, context;
+  std::optional<int64_t> topK, seed, context, answerLength;
   bool check = false;
-  bool noCache = false; // of sample
+  bool noCache = false; // of sample and chat
 };
 
 /// The flags of all commands; values go into `invocation`.

@@ -10,14 +10,11 @@
 #include "passes/model/CanonicalText.h"
 #include "passes/target/runtime/Descriptor.h"
 #include "runtime/abi/program.h"
-#include "runtime/data/data.h"
-#include "runtime/generate/sample.h"
 #include "runtime/io/file_system.h"
 #include "runtime/io/new_file.h"
 #include "runtime/state/inspect.h"
 #include "runtime/state/state.h"
 #include "runtime/support/printable.h"
-#include "runtime/support/printable_stream.h"
 #include "runtime/trainer/evaluate_commit.h"
 #include "runtime/trainer/main.h"
 #include "runtime/trainer/output_checks.h"
@@ -29,6 +26,7 @@
 #include "tools/AutoMemory.h"
 #include "tools/CompiledProgram.h"
 #include "tools/Completion.h"
+#include "tools/Generate.h"
 #include "tools/NextCommand.h"
 #include "tools/Probe.h"
 #include "tools/SpecData.h"
@@ -207,37 +205,6 @@ absl::Status runPlan(const Invocation &invocation) {
              : status;
 }
 
-absl::Status runSample(Invocation &invocation) {
-  invocation.compile.purpose = invocation.noCache ? Purpose::predict : Purpose::generate;
-  CompiledProgram compiled;
-  Kernels kernels = nullptr;
-  GenerationEntries entries;
-  absl::Status status = compiled.compile(invocation.compile);
-  if (status.ok())
-    status = compiled.find(kernels);
-  if (status.ok() && invocation.noCache)
-    status = compiled.find("boa_predict", entries.predict);
-  if (status.ok() && !invocation.noCache)
-    status = compiled.find("boa_prefill", entries.prefill);
-  if (status.ok() && !invocation.noCache)
-    status = compiled.find("boa_generate", entries.generate);
-  if (!status.ok())
-    return status;
-  defaultState(compiled.program, invocation);
-  if (const std::string note = DescribeUnusedTokens(DataOptions(compiled.program));
-      !note.empty() && invocation.sample.tokenizer.empty())
-    std::cerr << note << "\n";
-  const bool isTerminal = isatty(STDOUT_FILENO);
-  PrintableStream terminal(std::cout);
-  status = Sample(compiled.program, kernels, entries,
-                  {invocation.weights, invocation.train.state, invocation.train.changed_model},
-                  invocation.sample, isTerminal ? terminal : std::cout, std::cerr);
-  // The prompt of a shell should not stand behind the text.
-  if (isTerminal)
-    terminal.Finish();
-  return status;
-}
-
 /// The plan as comments above the program that it is of. A module that was given may say less
 /// than a trainer needs: then there is none.
 void printPlan(mlir::ModuleOp module) {
@@ -407,8 +374,8 @@ absl::Status runExport(const Invocation &invocation) {
 
 /// Whether the command makes a program of specs, which keeps to the machine's memory.
 bool runsPrograms(const std::string &command) {
-  static const std::set<std::string> some{"train", "evaluate", "simulate",
-                                          "plan",  "compile",  "sample"};
+  static const std::set<std::string> some{"train",   "evaluate", "simulate", "plan",
+                                          "compile", "sample",   "chat"};
   return some.count(command) > 0;
 }
 
@@ -447,6 +414,8 @@ absl::Status runCommand(Invocation &invocation) {
     return runCompile(invocation);
   if (command == "sample")
     return runSample(invocation);
+  if (command == "chat")
+    return runChat(invocation);
   if (command == "tokenize") {
     InterruptsUntilExit();
     return Tokenize(invocation.tokenize, std::cout);

@@ -35,10 +35,11 @@ ConversationEncoder::Create(std::shared_ptr<const Tokenizer> tokenizer, const st
 
 absl::StatusOr<ConversationEncoder>
 ConversationEncoder::CreateToAsk(std::shared_ptr<const Tokenizer> tokenizer,
-                                 const std::string &source) {
+                                 const std::string &form, const std::string &source) {
   ConversationEncoder made(tokenizer);
   made.source = source;
-  made.form = ChatTemplate::Recognize(tokenizer->chat_template(), source);
+  made.form = form.empty() ? ChatTemplate::Recognize(tokenizer->chat_template(), source)
+                           : ChatTemplate::Named(form);
   if (!made.form.ok())
     return made.form.status();
   made.FindMarks();

@@ -43,10 +43,10 @@ public:
   static absl::StatusOr<ConversationEncoder>
   Create(std::shared_ptr<const Tokenizer>, const std::string &form, const std::string &source);
 
-  /// One to ask a model with, by the template of its tokenizer. A template whose marks are no
-  /// tokens will do: then they are text for the model, too.
-  static absl::StatusOr<ConversationEncoder> CreateToAsk(std::shared_ptr<const Tokenizer>,
-                                                         const std::string &source);
+  /// One to ask a model with; `form` as above. A template whose marks are no tokens will do: then
+  /// they are text for the model, too.
+  static absl::StatusOr<ConversationEncoder>
+  CreateToAsk(std::shared_ptr<const Tokenizer>, const std::string &form, const std::string &source);
 
   /// Appends tokens, and whether each is a target.
   absl::Status Encode(const ChatRecord &, std::vector<int32_t> &tokens, std::vector<bool> &targets);

@@ -9,6 +9,7 @@
 #include "runtime/abi/generation.h"
 #include "runtime/device/memory.h"
 #include "runtime/state/computation.h"
+#include "runtime/support/interrupt.h"
 #include "runtime/support/printable.h"
 #include "runtime/weights/base_weights.h"
 #include "runtime/weights/given_weights.h"
@@ -203,18 +204,20 @@ absl::Status Generator::Explain(const absl::Status &error) const {
 
 absl::StatusOr<const float *> Generator::Next(const std::vector<int32_t> &text) {
   const int64_t context = program.model.context, size = int64_t(text.size());
-  if (size - first > context) {
+  const bool goes_on = size > context && first < size && size - first <= context;
+  if (!goes_on && first != Unseen(size)) {
     first = Unseen(size);
-    cached = 0;
+    cached.clear();
   }
   const int32_t *seen = text.data() + first;
   const int64_t count = size - first;
   if (entries.predict)
     return Predict(seen, count);
+  const auto differs = std::mismatch(cached.begin(), cached.end(), seen, seen + count - 1).first;
+  cached.erase(differs, cached.end());
   if (absl::Status status = Prefill(seen, count - 1); !status.ok())
     return status;
-  cached = count;
-  return Generate(seen[count - 1], count - 1);
+  return Generate(seen[count - 1]);
 }
 
 /// The prediction for a token does not depend on those to its right.
@@ -226,34 +229,41 @@ absl::StatusOr<const float *> Generator::Predict(const int32_t *seen, int64_t co
                                 {{logits, 0, rows.data(), int64_t(rows.size()) * 4}});
   if (!status.ok())
     return status;
+  computed += count;
   return rows.data() + (count - 1) * program.model.vocab;
 }
 
 absl::Status Generator::Prefill(const int32_t *seen, int64_t until) {
   const int64_t most = PrefillRows(program.model.context);
-  for (; cached < until; cached = std::min(cached + most, until)) {
-    // The last rows reach back, to some that are cached already, rather than beyond the text. Rows
-    // beyond a short text are written again before a token sees them.
-    const int64_t begin = std::max<int64_t>(0, std::min(cached, until - most));
-    std::vector<int32_t> ids(size_t(most), 0), at(ids.size());
-    std::copy_n(seen + begin, std::min(most, until - begin), ids.begin());
-    std::iota(at.begin(), at.end(), int32_t(begin));
+  for (int64_t from; (from = int64_t(cached.size())) < until;) {
+    if (Interrupted())
+      return Interruption();
+    // Rows to spare repeat the last one.
+    const int64_t end = std::min(from + most, until);
+    std::vector<int32_t> ids(size_t(most), seen[end - 1]), at(ids.size(), int32_t(end - 1));
+    std::copy(seen + from, seen + end, ids.begin());
+    std::iota(at.begin(), at.begin() + (end - from), int32_t(from));
     absl::Status status =
         of->Run(entries.prefill, ++runs, 0,
                 {{tokens[0], 0, ids.data(), most * 4}, {positions[0], 0, at.data(), most * 4}});
     if (!status.ok())
       return status;
+    cached.assign(seen, seen + end);
+    computed += end - from;
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<const float *> Generator::Generate(int32_t token, int64_t position) {
-  int32_t at = int32_t(position);
+/// Of a token behind those that are cached.
+absl::StatusOr<const float *> Generator::Generate(int32_t token) {
+  int32_t at = int32_t(cached.size());
   absl::Status status =
       of->Run(entries.generate, ++runs, 0, {{tokens[1], 0, &token, 4}, {positions[1], 0, &at, 4}},
               {{logits, 0, rows.data(), int64_t(rows.size()) * 4}});
   if (!status.ok())
     return status;
+  cached.push_back(token);
+  ++computed;
   return rows.data();
 }
 

@@ -10,7 +10,8 @@
 // schedule as in a training.
 //
 // With @prefill and @generate, keys and values of earlier positions are cached: a further token
-// costs one position. With @predict, each token computes the whole context again.
+// costs one position. Another text shares those of the beginning that it has in common with the
+// last one. With @predict, each token computes the whole context again.
 //
 // A model sees a context of tokens. When a text is longer, the model sees its last ones. The
 // oldest quarter of a full context is left out at once, and the rest computed again.
@@ -58,8 +59,8 @@ public:
   static absl::StatusOr<std::unique_ptr<Generator>>
   Create(const Program &, const Kernels &, const GenerationEntries &, const GenerationSource &);
 
-  /// The logits of the token behind a text of at least one token. The text continues that of the
-  /// last call. Valid until the next one.
+  /// The logits of the token behind a text of at least one token. Valid until the next call.
+  /// Between pieces of a long text it looks for a signal (Interrupted).
   absl::StatusOr<const float *> Logits(const std::vector<int32_t> &text);
 
   /// The tokens at the beginning of a first text of that many, which the model does not see.
@@ -67,6 +68,9 @@ public:
     const int64_t context = program.model.context;
     return size > context ? size - (context - context / 4) : 0;
   }
+
+  /// Positions of texts that were computed until now; each counts as often as it was.
+  int64_t Computed() const { return computed; }
 
   Engine &engine() { return *of; }
 
@@ -81,7 +85,7 @@ private:
   absl::StatusOr<const float *> Next(const std::vector<int32_t> &text);
   absl::StatusOr<const float *> Predict(const int32_t *tokens, int64_t count);
   absl::Status Prefill(const int32_t *tokens, int64_t until);
-  absl::StatusOr<const float *> Generate(int32_t token, int64_t position);
+  absl::StatusOr<const float *> Generate(int32_t token);
 
   const Program &program;
   const GenerationEntries entries;
@@ -92,7 +96,8 @@ private:
   std::vector<float> rows;     // of logits
   std::vector<int32_t> window; // tokens of @predict
   int64_t first = 0;           // token of the text that the model sees
-  int64_t cached = 0;          // positions from there
+  std::vector<int32_t> cached; // tokens from there whose keys and values are there
+  int64_t computed = 0;
   int64_t runs = 0;
 };
 

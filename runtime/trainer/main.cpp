@@ -54,13 +54,13 @@ const char *Version() { return BOA_VERSION; }
 FlagTable TrainerFlags(TrainerOptions &o) {
   const std::vector<std::string> train = {"train"};
   return {
-      {{"train", "data", "sample", "evaluate", "export"},
+      {{"train", "data", "sample", "chat", "evaluate", "export"},
        "state",
        0,
        "DIR[@COMMIT]",
        "a training, its commit STEP or `best` (default: ssd)",
        DirectoryValue{&o.state}},
-      {{"train", "sample", "evaluate"},
+      {{"train", "sample", "chat", "evaluate"},
        "changed-model",
        0,
        "",

@@ -25,7 +25,7 @@
 namespace boa {
 FlagTable TokenizeFlags(TokenizeOptions &options) {
   return {
-      {{"sample", "tokenize", "data"},
+      {{"sample", "chat", "tokenize", "data"},
        "tokenizer",
        0,
        "FILE",

@@ -43,7 +43,7 @@ template <typename E> struct Cached {
       return NAN;
   }
 
-  /// Pieces of 1, 2, 3, ... rows.
+  /// Pieces of 1, 2, 3, ... rows, whose last one is there twice.
   void run() {
     auto attend = [] {
       if constexpr (std::is_same_v<E, float>)
@@ -55,12 +55,16 @@ template <typename E> struct Cached {
     }();
     for (int64_t first = 0, rows = 1; first < s.context; first += rows++) {
       rows = std::min(rows, s.context - first);
-      std::vector<int32_t> positions(static_cast<size_t>(rows));
-      std::iota(positions.begin(), positions.end(), int32_t(first));
-      const E *at = qkv.data() + first * stride;
-      attend(rows, s.context, s.heads, s.kvHeads, s.d, s.window, positions.data(), at, stride,
-             at + width, stride, at + width + kvWidth, stride, y.data() + first * width, width,
-             keys.data(), kvWidth, values.data(), kvWidth);
+      std::vector<int32_t> positions(static_cast<size_t>(rows + 1), int32_t(first + rows - 1));
+      std::iota(positions.begin(), positions.end() - 1, int32_t(first));
+      const auto begin = qkv.begin() + first * stride, end = begin + rows * stride;
+      std::vector<E> piece(begin, end), out(size_t((rows + 1) * width));
+      piece.insert(piece.end(), end - stride, end);
+      const E *at = piece.data();
+      attend(rows + 1, s.context, s.heads, s.kvHeads, s.d, s.window, positions.data(), at, stride,
+             at + width, stride, at + width + kvWidth, stride, out.data(), width, keys.data(),
+             kvWidth, values.data(), kvWidth);
+      std::copy_n(out.begin(), rows * width, y.begin() + first * width);
     }
   }
 

@@ -1,0 +1,64 @@
+//===- codec.h - Texts and conversations as tokens, and back ----*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_GENERATE_CODEC_H
+#define BOA_RUNTIME_GENERATE_CODEC_H
+
+#include "runtime/data/conversation.h"
+#include "runtime/tokenizer/tokenizer.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace boa {
+
+struct CodecOptions {
+  std::string tokenizer;         // its file; "": bytes are tokens
+  std::string form;              // template of conversations; "": that of the tokenizer
+  std::vector<std::string> stop; // a text ends before the first of them
+};
+
+/// The tokens of a text that is continued, and the text of those that continue it.
+/// Threads: one.
+class Codec {
+public:
+  /// `converses`: it takes conversations, and a text ends at the mark of an answer, too.
+  static absl::StatusOr<Codec> Open(const CodecOptions &, bool converses, int64_t vocab);
+
+  absl::StatusOr<std::vector<int32_t>> Encode(const std::string &text);
+  /// Of a codec that converses. The beginning of an answer follows.
+  absl::StatusOr<std::vector<int32_t>> Encode(const std::vector<ChatMessage> &);
+
+  /// The text that a token adds behind what was encoded last.
+  absl::StatusOr<std::string> Add(int32_t token);
+  std::string Finish() { return tokenizer ? decoder->Finish() : ""; }
+  bool Ends(int32_t token) const { return tokenizer && (tokenizer->Ends(token) || token == mark); }
+  /// The texts that end a text.
+  const std::vector<std::string> &Stops() const { return stops; }
+  /// Tokens that can be drawn.
+  int64_t size() const { return count; }
+
+private:
+  absl::Status OpenChat(const CodecOptions &);
+  absl::StatusOr<std::vector<int32_t>> Begin(absl::Status, std::vector<int32_t> tokens);
+
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::unique_ptr<StreamDecoder> decoder;
+  std::optional<ConversationEncoder> chat;
+  int32_t mark = -1;              // that ends an answer in the template
+  std::vector<std::string> stops; // those of the user, and a mark that is no token
+  int64_t count = 0;
+};
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_GENERATE_CODEC_H

@@ -1,0 +1,167 @@
+//===- chat_test.cpp - Conversations of several turns ---------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/generate/chat.h"
+
+#include "test/runtime/generate/chat_fixture.h"
+
+#include <csignal>
+#include <sstream>
+#include <streambuf>
+
+namespace boa {
+namespace {
+
+/// A turn has few tokens: the context is 16.
+class TurnsTest : public ChatTest {
+protected:
+  TurnsTest() {
+    options.tokenizer = scratch.path("m/tokenizer.json");
+    options.temperature = 0;
+    WithTokens({{1, "\u010a"}, {8, "y"}, {43, "e"}, {5, "S"}, {28, "T"}});
+  }
+  void WithTokens(const Tokens &tokens) {
+    WriteTokenizer(tokens, {{26, "<|im_end|>"},
+                            {0, "<|im_start|>"},
+                            {3, "<s>"},
+                            {60, "user"},
+                            {61, "assistant"},
+                            {62, "system"}});
+  }
+  absl::Status Open() {
+    auto made = Chat::Create(program, linear::kKernels, {linear::Predict},
+                             {"", TrainerTest::options.state, false}, options);
+    if (made.ok())
+      chat = *std::move(made);
+    return made.status();
+  }
+  /// The answer; of a message that is refused, why.
+  std::string Say(const std::string &message) {
+    if (absl::Status status = chat->Ask(message); !status.ok())
+      return std::string(status.message());
+    std::ostringstream out;
+    absl::StatusOr<ChatAnswer> made = chat->Answer(out);
+    if (!made.ok())
+      return std::string(made.status().message());
+    answer = *made;
+    EXPECT_EQ(out.str(), answer.text);
+    return answer.text;
+  }
+
+  ChatOptions options;
+  std::unique_ptr<Chat> chat;
+  ChatAnswer answer;
+};
+
+TEST_F(TurnsTest, WhatDoesNotFitIsSaidAndNothingIsLost) {
+  ASSERT_TRUE(Open().ok());
+  EXPECT_EQ(Say("x"), "ye");
+  EXPECT_EQ(answer.end, Continuation::End::itself);
+  EXPECT_EQ(answer.tokens_before, 9);
+  EXPECT_FALSE(answer.is_full);
+  // A second turn is 13 tokens longer.
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(Say("x"),
+              "with this message the conversation has 22 tokens, more than the context of 16");
+  chat->Reset();
+  EXPECT_EQ(Say(std::string(9, 'x')),
+            "with this message the conversation has 17 tokens, more than the context of 16");
+  EXPECT_EQ(Say(std::string(8, 'x')), "y");
+  EXPECT_TRUE(answer.is_full);
+  EXPECT_EQ(answer.tokens_before, 16);
+  // An answer may be shorter than the room.
+  options.length = 1;
+  ASSERT_TRUE(Open().ok());
+  EXPECT_EQ(Say("x"), "y");
+  EXPECT_EQ(answer.end, Continuation::End::length);
+  EXPECT_FALSE(answer.is_full);
+}
+
+TEST_F(TurnsTest, TheSystemMessageStays) {
+  options.system = "b";
+  ASSERT_TRUE(Open().ok());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(Say("x"), "ye");
+    EXPECT_EQ(answer.tokens_before, 15);
+    chat->Reset();
+  }
+  options.system = std::string(4, 'b');
+  EXPECT_EQ(Open().message(),
+            "--system: with this message the conversation has 17 tokens, more than "
+            "the context of 16");
+  options.form = "gemma";
+  EXPECT_EQ(Open().message(),
+            "--system: a conversation with a system message, which gemma does not have");
+}
+
+TEST_F(TurnsTest, ARefusedMessageIsNotKept) {
+  ASSERT_TRUE(Open().ok());
+  EXPECT_EQ(Say("x\xff"), "byte 2 of the message is not UTF-8");
+  EXPECT_EQ(Say("x"), "ye");
+  EXPECT_EQ(answer.tokens_before, 9);
+}
+
+// What the model says becomes a message, which may hold characters alone.
+TEST_F(TurnsTest, AnAnswerMayBeNoText) {
+  WithTokens(
+      {{1, "\u010a"}, {8, "y"}, {43, "\u00ff"}, {5, "\u00ef"}, {28, "\u00bf"}, {2, "\u00bd"}});
+  ASSERT_TRUE(Open().ok());
+  EXPECT_EQ(Say("x"), "y\xff");
+  // U+FFFD has three bytes.
+  EXPECT_EQ(Say("x"),
+            "with this message the conversation has 24 tokens, more than the context of 16");
+}
+
+/// A signal comes when it is written to.
+class Interrupting : public std::stringbuf {
+  std::streamsize xsputn(const char *bytes, std::streamsize count) override {
+    raise(SIGINT);
+    return std::stringbuf::xsputn(bytes, count);
+  }
+};
+
+TEST_F(TurnsTest, ASignalStopsAnAnswer) {
+  ASSERT_TRUE(Open().ok());
+  {
+    InterruptGuard guard;
+    raise(SIGINT);
+    EXPECT_EQ(Say("x"), "");
+    EXPECT_EQ(answer.end, Continuation::End::signal);
+    EXPECT_FALSE(answer.is_kept);
+  }
+  // The message before is not there.
+  ASSERT_TRUE(chat->Ask("x").ok());
+  InterruptGuard guard;
+  Interrupting buffer;
+  std::ostream out(&buffer);
+  absl::StatusOr<ChatAnswer> made = chat->Answer(out);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->end, Continuation::End::signal);
+  EXPECT_TRUE(made->is_kept);
+  EXPECT_EQ(made->text, "y");
+  EXPECT_EQ(made->tokens_before, 9);
+  EXPECT_EQ(chat->Ask("x").message(),
+            "with this message the conversation has 21 tokens, more than the context of 16");
+}
+
+TEST_F(TurnsTest, NeedsATemplate) {
+  Write("tokenizer_config.json", {{"eos_token", "<s>"}});
+  EXPECT_EQ(Open().message(),
+            "`" + options.tokenizer +
+                "` has no chat template, so it is not known how the model takes messages: add "
+                "--template NAME, or template = \"NAME\" in the spec's chat(...)");
+  options.form = "chatml";
+  ASSERT_TRUE(Open().ok());
+  EXPECT_EQ(Say("x"), "ye");
+  options.tokenizer.clear();
+  EXPECT_EQ(
+      Open().message(),
+      "a conversation needs a tokenizer, and neither the data of `linear` nor an import names "
+      "one: add --tokenizer FILE");
+}
+
+} // namespace
+} // namespace boa

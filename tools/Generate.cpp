@@ -1,0 +1,108 @@
+//===- Generate.cpp - boa sample and boa chat -----------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "tools/Generate.h"
+
+#include "runtime/abi/sources.h"
+#include "runtime/data/data.h"
+#include "runtime/generate/chat.h"
+#include "runtime/generate/sample.h"
+#include "runtime/support/printable_stream.h"
+#include "runtime/weights/folder_files.h"
+#include "tools/ChatTerminal.h"
+#include "tools/CompiledProgram.h"
+
+#include <filesystem>
+#include <iostream>
+#include <unistd.h>
+
+namespace boa {
+namespace {
+
+/// A program that continues a text, in this process.
+struct Continuing {
+  CompiledProgram compiled;
+  Kernels kernels = nullptr;
+  GenerationEntries entries;
+
+  absl::Status compile(Invocation &invocation) {
+    invocation.compile.purpose = invocation.noCache ? Purpose::predict : Purpose::generate;
+    absl::Status status = compiled.compile(invocation.compile);
+    if (status.ok())
+      status = compiled.find(kernels);
+    if (status.ok() && invocation.noCache)
+      status = compiled.find("boa_predict", entries.predict);
+    if (status.ok() && !invocation.noCache)
+      status = compiled.find("boa_prefill", entries.prefill);
+    if (status.ok() && !invocation.noCache)
+      status = compiled.find("boa_generate", entries.generate);
+    // The state is that of the first ssd if the user names none.
+    if (status.ok() && invocation.train.state.empty() && !compiled.program.machine.ssd.empty())
+      invocation.train.state = compiled.program.machine.ssd[0].path;
+    return status;
+  }
+};
+
+GenerationSource sourceOf(const Invocation &invocation) {
+  return {invocation.weights, invocation.train.state, invocation.train.changed_model};
+}
+
+/// What the command line does not say of a conversation: the tokenizer of the data or of the
+/// import, and the template that the data name.
+void findCodec(const Program &program, const Invocation &invocation, CodecOptions &options) {
+  std::string error;
+  for (const DataSource &source : ParseSources(program.train.data, error)) {
+    if (options.tokenizer.empty())
+      options.tokenizer = source.tokenizer;
+    if (options.form.empty())
+      options.form = source.form;
+  }
+  for (const std::string &spec : invocation.operands)
+    for (const char *name : {"tokenizer.json", "tokenizer.model"}) {
+      const std::string path = FolderBeside(spec) + "/" + name;
+      std::error_code error;
+      if (options.tokenizer.empty() && std::filesystem::exists(path, error))
+        options.tokenizer = path;
+    }
+}
+
+} // namespace
+
+absl::Status runSample(Invocation &invocation) {
+  Continuing continuing;
+  if (absl::Status status = continuing.compile(invocation); !status.ok())
+    return status;
+  const Program &program = continuing.compiled.program;
+  if (invocation.sample.chat)
+    findCodec(program, invocation, invocation.sample);
+  if (const std::string note = DescribeUnusedTokens(DataOptions(program));
+      !note.empty() && invocation.sample.tokenizer.empty())
+    std::cerr << note << "\n";
+  const bool isTerminal = isatty(STDOUT_FILENO);
+  PrintableStream terminal(std::cout);
+  absl::Status status =
+      Sample(program, continuing.kernels, continuing.entries, sourceOf(invocation),
+             invocation.sample, isTerminal ? terminal : std::cout, std::cerr);
+  // The prompt of a shell should not stand behind the text.
+  if (isTerminal)
+    terminal.Finish();
+  return status;
+}
+
+absl::Status runChat(Invocation &invocation) {
+  Continuing continuing;
+  if (absl::Status status = continuing.compile(invocation); !status.ok())
+    return status;
+  const Program &program = continuing.compiled.program;
+  ChatOptions options{invocation.sample, invocation.sample, invocation.system};
+  options.length = invocation.answerLength.value_or(options.length);
+  findCodec(program, invocation, options);
+  auto chat =
+      Chat::Create(program, continuing.kernels, continuing.entries, sourceOf(invocation), options);
+  return chat.ok() ? converse(**chat, program, invocation.sample.timing) : chat.status();
+}
+
+} // namespace boa
