@@ -67,7 +67,8 @@ public:
       }
       absl::Status status =
           shards[i].targets()->Scan([&](int64_t first, const std::vector<uint8_t> &bits) {
-            const int64_t at = begins[i] + first, last = at + int64_t(bits.size()) * 8;
+            const int64_t at = begins[i] + first,
+                          last = std::min(at + int64_t(bits.size()) * 8, end);
             for (next = std::max(next, at); next < last;) {
               const int64_t bit = next - at;
               const auto left = uint8_t(bits[size_t(bit / 8)] >> (bit % 8));

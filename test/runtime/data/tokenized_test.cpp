@@ -151,6 +151,14 @@ TEST_F(TokenizedTest, EachTargetComesOnceInAnEpoch) {
   EXPECT_EQ(counted, 80);
 }
 
+// The last window may be without a target, wherever it ends in a byte of marks.
+TEST_F(TokenizedTest, TheLastWindowMayHaveNoTarget) {
+  scratch.Write("a.jsonl", std::string(kHello) + kHello);
+  options.data = options.validate = Call("chat", "a.jsonl");
+  for (options.context = 2; options.context < 44; ++options.context)
+    EXPECT_GT(Sequences(Open()), 0);
+}
+
 // Documents that are not packed begin a window each, and padding is never learnt.
 TEST_F(TokenizedTest, DocumentsBeginWindows) {
   std::string lines;
