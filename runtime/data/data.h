@@ -66,9 +66,11 @@ struct DataOptions {
 
 /// Names of settings that tell the files of a pattern: `files of PATTERN` of all together, and
 /// `file of PATTERN: PATH` of each of the first ones. `tokenizer of PATTERN` is a hash. `padding of
-/// PATTERN` is the multiple to which each document is padded, if any.
+/// PATTERN` is the multiple to which each document is padded, if any. The date is the one that chat
+/// templates show, if any does.
 inline constexpr char kFilesOf[] = "files of ", kFileOf[] = "file of ",
-                      kTokenizerOf[] = "tokenizer of ", kPaddingOf[] = "padding of ";
+                      kTokenizerOf[] = "tokenizer of ", kPaddingOf[] = "padding of ",
+                      kTemplateDate[] = "date of templates";
 
 /// A note if the vocabulary has tokens that no text holds; otherwise "".
 std::string DescribeUnusedTokens(const DataOptions &);

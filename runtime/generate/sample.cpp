@@ -6,9 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/generate/sample.h"
 
+#include "runtime/abi/sources.h"
 #include "runtime/data/conversation.h"
 #include "runtime/data/data.h"
 #include "runtime/generate/stop_strings.h"
+#include "runtime/generate/template_date.h"
+#include "runtime/io/file_system.h"
+#include "runtime/state/commit_name.h"
 #include "runtime/support/random.h"
 #include "runtime/support/units.h"
 #include "runtime/tokenizer/tokenizer.h"
@@ -63,10 +67,19 @@ absl::Status CheckRequest(const Program &program, const SampleOptions &options) 
   return absl::OkStatus();
 }
 
+/// The date that templates show in the state whose weights are read.
+std::string DateOf(const GenerationSource &source) {
+  const absl::StatusOr<CommitName> named =
+      FindCommit(SystemFiles(), source.weights.empty() ? source.state : source.weights);
+  return named.ok() ? TemplateDateOf(SystemFiles(), named->directory, named->step) : "";
+}
+
 /// The text as tokens and back: those of a tokenizer, or bytes.
 class Codec {
 public:
-  static absl::StatusOr<Codec> Open(const SampleOptions &options, int64_t vocab) {
+  static absl::StatusOr<Codec> Open(const SampleOptions &options, const Program &program,
+                                    const GenerationSource &source) {
+    const int64_t vocab = program.model.vocab;
     Codec codec;
     codec.stops = options.stop;
     // A vocabulary may go beyond bytes, to a mask token or to round sizes.
@@ -83,15 +96,12 @@ public:
           "`", options.tokenizer, "` has ", codec.count, " tokens, but the model's vocabulary is ",
           vocab, ": the model was trained with another tokenizer"));
     if (options.chat) {
-      if (codec.tokenizer->chat_template().empty())
-        return absl::InvalidArgumentError(
-            absl::StrCat("--chat: `", options.tokenizer,
-                         "` has no chat template, so it is not known how the "
-                         "model takes messages"));
-      absl::StatusOr<ConversationEncoder> chat =
-          ConversationEncoder::CreateToAsk(codec.tokenizer, options.tokenizer);
+      // As in the training: by the template of its data, with the date of its state.
+      absl::StatusOr<ConversationEncoder> chat = ConversationEncoder::CreateToAsk(
+          codec.tokenizer, options.tokenizer, TemplateOf(program.train.data), DateOf(source));
       if (!chat.ok())
-        return chat.status();
+        return absl::Status(chat.status().code(),
+                            absl::StrCat("--chat: ", chat.status().message()));
       codec.chat = *std::move(chat);
       const std::string mark = codec.chat->EndOfAnswer();
       const int32_t token = codec.tokenizer->Find(mark);
@@ -215,7 +225,7 @@ absl::Status Sample(const Program &program, const Kernels &kernels,
                     const SampleOptions &options, std::ostream &out, std::ostream &notes) {
   if (absl::Status status = CheckRequest(program, options); !status.ok())
     return status;
-  absl::StatusOr<Codec> codec = Codec::Open(options, program.model.vocab);
+  absl::StatusOr<Codec> codec = Codec::Open(options, program, source);
   if (!codec.ok())
     return codec.status();
   absl::StatusOr<std::vector<int32_t>> text = codec->Encode(options.prompt);

@@ -9,6 +9,8 @@
 
 #include "test/runtime/trainer/trainer_fixture.h"
 
+#include "gmock/gmock.h"
+
 #include <fstream>
 #include <filesystem>
 #include <iostream>
@@ -167,6 +169,19 @@ TEST_F(ChatTest, AnAnswerEndsWhereItsModelEndsIt) {
                  {{3, "<s>"}});
   Write("config.json", Json::object());
   EXPECT_EQ(*Answer("hi"), "ye");
+}
+
+// A tokenizer may have no template. That of the training's data is the one to ask with.
+TEST_F(ChatTest, TheTemplateIsThatOfTheTraining) {
+  Write("tokenizer_config.json", {{"eos_token", "<s>"}});
+  EXPECT_THAT(std::string(Answer("hi").status().message()),
+              testing::StartsWith("--chat: `" + scratch.path("m/tokenizer.json") +
+                                  "`: it has no chat template; template = \"NAME\""));
+  const std::string file = scratch.Write("x.jinja", kChatml);
+  for (const std::string &form : {std::string("chatml"), file}) {
+    program.train.data = "chat(\"a.jsonl\", tokenizer = \"t.json\", template = \"" + form + "\")";
+    EXPECT_EQ(*Answer("hi"), "ye") << form;
+  }
 }
 
 TEST_F(ChatTest, AMessageIsText) {
