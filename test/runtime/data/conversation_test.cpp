@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 
 #include <map>
+#include <set>
 
 namespace boa {
 namespace {
@@ -173,10 +174,15 @@ TEST_F(TokenizedTest, DatesOfTemplates) {
   EXPECT_EQ(Open().facts().count(kTemplateDate), 0u);
   // A file that changed makes other tokens.
   options.data = absl::StrReplaceAll(options.data, {{"chatml", scratch.path("date.jinja")}});
-  scratch.Write("date.jinja",
-                "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor "
-                "%}{% if add_generation_prompt %}<|im_start|>{% endif %}");
-  EXPECT_NE(Open().facts().at("data"), first.facts().at("data"));
+  std::set<std::string> prints;
+  for (const std::string &begin : {"", "a", "b"}) {
+    scratch.Write("date.jinja", begin +
+                                    "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>"
+                                    "{% endfor %}{% if add_generation_prompt %}<|im_start|>"
+                                    "{% endif %}");
+    prints.insert(Open().facts().at("data"));
+  }
+  EXPECT_EQ(prints.size(), 3u);
 }
 
 } // namespace
