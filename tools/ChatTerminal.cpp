@@ -240,7 +240,7 @@ private:
   }
 
   void comment(const ChatAnswer &answer) {
-    interrupted = answer.end == Continuation::End::signal;
+    interrupted = answer.end == ContinuedText::End::signal;
     // The terminal showed ^C in the line where the answer stood.
     if (interrupted && (answer.text.empty() || answer.text.back() == '\n'))
       std::cerr << "\n";
@@ -254,7 +254,7 @@ private:
           << "note: the context of " << program.model.context
           << " tokens is full, and the answer ends here. The conversation is kept, but has no "
              "room for more: /reset begins a new one\n";
-    else if (answer.end == Continuation::End::length)
+    else if (answer.end == ContinuedText::End::length)
       std::cerr << "note: the answer ends at " << answer.tokens << " tokens, as --length says\n";
     if (timing)
       std::cerr << absl::StrFormat(

@@ -93,7 +93,7 @@ absl::StatusOr<ChatAnswer> Chat::Answer(std::ostream &out) {
   const int64_t before = generator->Computed();
   // The last token that fits is not read again.
   const int64_t room = program.model.context - answer.tokens_before + 1;
-  absl::StatusOr<Continuation> made = Continue(
+  absl::StatusOr<ContinuedText> made = Continue(
       *generator, *codec, options, std::min(options.length, room), text, out, [&](const float *) {
         if (answer.computed == 0)
           answer.computed = generator->Computed() - before;
@@ -103,9 +103,9 @@ absl::StatusOr<ChatAnswer> Chat::Answer(std::ostream &out) {
     messages.pop_back();
     return made.status();
   }
-  static_cast<Continuation &>(answer) = *std::move(made);
-  answer.is_full = answer.end == Continuation::End::length && answer.tokens == room;
-  answer.is_kept = answer.end != Continuation::End::signal || answer.tokens > 0;
+  static_cast<ContinuedText &>(answer) = *std::move(made);
+  answer.is_full = answer.end == ContinuedText::End::length && answer.tokens == room;
+  answer.is_kept = answer.end != ContinuedText::End::signal || answer.tokens > 0;
   if (answer.is_kept)
     messages.push_back({"assistant", WholeCharacters(answer.text)});
   else

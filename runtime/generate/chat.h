@@ -37,7 +37,7 @@ struct ChatOptions : CodecOptions, DrawOptions {
   int64_t length = std::numeric_limits<int64_t>::max(); // of an answer, in tokens
 };
 
-struct ChatAnswer : Continuation {
+struct ChatAnswer : ContinuedText {
   bool is_kept = true;       // false: a signal came before its first token
   bool is_full = false;      // it ends because the context is full
   int64_t tokens_before = 0; // of the conversation

@@ -84,11 +84,11 @@ static double SecondsSince(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-absl::StatusOr<Continuation> Continue(Generator &generator, Codec &codec,
-                                      const DrawOptions &options, int64_t length,
-                                      std::vector<int32_t> &text, std::ostream &out,
-                                      const LogitsReader &reader) {
-  Continuation made;
+absl::StatusOr<ContinuedText> Continue(Generator &generator, Codec &codec,
+                                       const DrawOptions &options, int64_t length,
+                                       std::vector<int32_t> &text, std::ostream &out,
+                                       const LogitsReader &reader) {
+  ContinuedText made;
   StopStrings stop(codec.Stops());
   const auto write = [&](const std::string &piece) {
     made.text += piece;
@@ -98,7 +98,7 @@ absl::StatusOr<Continuation> Continue(Generator &generator, Codec &codec,
   for (; made.tokens < length; ++made.tokens) {
     absl::StatusOr<const float *> logits = generator.Logits(text);
     if (Interrupted()) {
-      made.end = Continuation::End::signal;
+      made.end = ContinuedText::End::signal;
       break;
     }
     if (!logits.ok())
@@ -113,7 +113,7 @@ absl::StatusOr<Continuation> Continue(Generator &generator, Codec &codec,
         Unit(Hash({static_cast<uint64_t>(options.seed), static_cast<uint64_t>(made.tokens)}));
     const auto token = static_cast<int32_t>(PickToken(*logits, codec.size(), options, unit));
     if (codec.Ends(token)) {
-      made.end = Continuation::End::itself;
+      made.end = ContinuedText::End::itself;
       break;
     }
     text.push_back(token);
@@ -123,7 +123,7 @@ absl::StatusOr<Continuation> Continue(Generator &generator, Codec &codec,
     write(stop.Add(*shown));
     if (stop.Found()) {
       ++made.tokens;
-      made.end = Continuation::End::itself;
+      made.end = ContinuedText::End::itself;
       break;
     }
   }

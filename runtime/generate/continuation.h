@@ -38,7 +38,7 @@ absl::Status Check(const DrawOptions &);
 /// The token drawn from `count` logits; `unit` is uniform in [0, 1).
 int64_t PickToken(const float *logits, int64_t count, const DrawOptions &, double unit);
 
-struct Continuation {
+struct ContinuedText {
   enum class End { itself, length, signal };
   End end = End::length;
   int64_t tokens = 0;
@@ -53,9 +53,9 @@ using LogitsReader = std::function<absl::Status(const float *)>;
 /// at once; with a tokenizer, each whole character. A text that may be the beginning of a stop
 /// string waits. It ends by itself at a token that ends a text, at a stop string, and at the mark
 /// behind an answer. Between two tokens it looks for a signal (Interrupted).
-absl::StatusOr<Continuation> Continue(Generator &, Codec &, const DrawOptions &, int64_t length,
-                                      std::vector<int32_t> &text, std::ostream &out,
-                                      const LogitsReader &reader = {});
+absl::StatusOr<ContinuedText> Continue(Generator &, Codec &, const DrawOptions &, int64_t length,
+                                       std::vector<int32_t> &text, std::ostream &out,
+                                       const LogitsReader &reader = {});
 
 } // namespace boa
 

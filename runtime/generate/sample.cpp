@@ -112,7 +112,7 @@ absl::Status Sample(const Program &program, const Kernels &kernels,
         "note: the prompt has %d tokens, more than the context of %d: the model "
         "does not see its first %d\n",
         prompt, program.model.context, unseen);
-  const absl::StatusOr<Continuation> made =
+  const absl::StatusOr<ContinuedText> made =
       Continue(**generator, *codec, options, options.length, *text, out, reader);
   if (!made.ok())
     return made.status();

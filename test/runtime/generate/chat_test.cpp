@@ -59,7 +59,7 @@ protected:
 TEST_F(TurnsTest, WhatDoesNotFitIsSaidAndNothingIsLost) {
   ASSERT_TRUE(Open().ok());
   EXPECT_EQ(Say("x"), "ye");
-  EXPECT_EQ(answer.end, Continuation::End::itself);
+  EXPECT_EQ(answer.end, ContinuedText::End::itself);
   EXPECT_EQ(answer.tokens_before, 9);
   EXPECT_FALSE(answer.is_full);
   // A second turn is 13 tokens longer.
@@ -76,7 +76,7 @@ TEST_F(TurnsTest, WhatDoesNotFitIsSaidAndNothingIsLost) {
   options.length = 1;
   ASSERT_TRUE(Open().ok());
   EXPECT_EQ(Say("x"), "y");
-  EXPECT_EQ(answer.end, Continuation::End::length);
+  EXPECT_EQ(answer.end, ContinuedText::End::length);
   EXPECT_FALSE(answer.is_full);
 }
 
@@ -129,7 +129,7 @@ TEST_F(TurnsTest, ASignalStopsAnAnswer) {
     InterruptGuard guard;
     raise(SIGINT);
     EXPECT_EQ(Say("x"), "");
-    EXPECT_EQ(answer.end, Continuation::End::signal);
+    EXPECT_EQ(answer.end, ContinuedText::End::signal);
     EXPECT_FALSE(answer.is_kept);
   }
   // The message before is not there.
@@ -139,7 +139,7 @@ TEST_F(TurnsTest, ASignalStopsAnAnswer) {
   std::ostream out(&buffer);
   absl::StatusOr<ChatAnswer> made = chat->Answer(out);
   ASSERT_TRUE(made.ok()) << made.status();
-  EXPECT_EQ(made->end, Continuation::End::signal);
+  EXPECT_EQ(made->end, ContinuedText::End::signal);
   EXPECT_TRUE(made->is_kept);
   EXPECT_EQ(made->text, "y");
   EXPECT_EQ(made->tokens_before, 9);
