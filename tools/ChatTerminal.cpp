@@ -43,7 +43,13 @@ constexpr double kSlowToken = 0.5; // seconds
 //===----------------------------------------------------------------------===//
 
 volatile std::sig_atomic_t notedSignal = 0;
-void noteSignal(int signal) { notedSignal = signal; }
+/// It may come just before the terminal is read, and then ends no read. An alarm ends that read.
+void noteSignal(int signal) {
+  if (signal != SIGALRM)
+    notedSignal = signal;
+  if (notedSignal != 0)
+    alarm(1);
+}
 
 /// While it lives, these signals end the wait for a line, and no more. An InterruptGuard may live
 /// inside.
@@ -62,12 +68,13 @@ public:
     }
   }
   ~PromptSignals() {
+    alarm(0);
     for (size_t i = 0; i < std::size(kSignals); ++i)
       sigaction(kSignals[i], &previous[i], nullptr);
   }
 
 private:
-  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGALRM};
   struct sigaction previous[std::size(kSignals)];
 };
 
@@ -103,7 +110,10 @@ public:
   /// The signal that ended the last read; 0: none.
   int signal() const { return notedSignal; }
   /// It is dealt with.
-  void clearSignal() { notedSignal = 0; }
+  void clearSignal() {
+    notedSignal = 0;
+    alarm(0);
+  }
 
 private:
   std::optional<std::string> readLine(const char *prompt) {
