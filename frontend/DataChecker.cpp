@@ -92,6 +92,22 @@ bool SettingReader::readFlag(const char *name, bool absent) const {
   return flag->isName("true");
 }
 
+/// A name, or the path of a file, which must be there.
+void SettingReader::readTemplate(const Expr &form, DataSource &source) const {
+  source.form = form.name;
+  if (IsTemplateName(form.name))
+    return;
+  source.form = resolvePath(form, /*isPattern=*/false, context);
+  std::error_code failed;
+  if (std::filesystem::is_regular_file(source.form, failed))
+    return;
+  std::string names;
+  for (const char *name : kTemplateNames)
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  error(form.location,
+        "there is no template and no file " + source.form + "; the templates are " + names);
+}
+
 void SettingReader::readTokenizer(DataSource &source) const {
   if (const Expr *path = find("tokenizer");
       path && readPath("tokenizer", *path, source.tokenizer)) {
@@ -105,9 +121,10 @@ void SettingReader::readTokenizer(DataSource &source) const {
   if (const Expr *form = find("template")) {
     if (form->kind != Expr::Kind::String || form->name.empty())
       error(form->location,
-            "expected template to be a name, \"chatml\", but found " + printExpr(*form));
+            "expected template to be a name, \"chatml\", or the path of a file, but found " +
+                printExpr(*form));
     else
-      source.form = form->name;
+      readTemplate(*form, source);
   }
 }
 

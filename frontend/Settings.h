@@ -108,6 +108,7 @@ private:
   bool readPath(const std::string &name, const Expr &expr, std::string &value) const;
   bool readSource(const Expr &call, DataSource &source) const;
   void readTokenizer(DataSource &source) const;
+  void readTemplate(const Expr &form, DataSource &source) const;
   bool readFlag(const char *name, bool absent) const;
   bool readMix(const Expr &call, std::vector<DataSource> &sources) const;
   void readData(const Setting &row, const Expr &expr, std::string &value) const;

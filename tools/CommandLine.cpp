@@ -175,7 +175,7 @@ FlagTable flagsOf(Invocation &invocation) {
        TextValue{&invocation.sample.prompt}},
       {sample, "chat", 0, "", "the prompt is a message, the text an answer to it",
        &invocation.sample.chat},
-      {both, "template", 0, "NAME", "of messages (default: of the data or tokenizer)",
+      {both, "template", 0, "NAME", "or its file, of messages (default: the data's)",
        TextValue{&invocation.sample.form}},
       {chat, "system", 0, "TEXT", "the system message", TextValue{&invocation.system}},
       {chat, "length", 0, "N", "tokens of an answer, at most (default: to its end)",

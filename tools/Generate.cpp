@@ -50,16 +50,13 @@ GenerationSource sourceOf(const Invocation &invocation) {
   return {invocation.weights, invocation.train.state, invocation.train.changed_model};
 }
 
-/// What the command line does not say of a conversation: the tokenizer of the data or of the
-/// import, and the template that the data name.
-void findCodec(const Program &program, const Invocation &invocation, CodecOptions &options) {
+/// The tokenizer of a conversation whose command line names none: that of the data or of the
+/// import.
+void findTokenizer(const Program &program, const Invocation &invocation, CodecOptions &options) {
   std::string error;
-  for (const DataSource &source : ParseSources(program.train.data, error)) {
+  for (const DataSource &source : ParseSources(program.train.data, error))
     if (options.tokenizer.empty())
       options.tokenizer = source.tokenizer;
-    if (options.form.empty())
-      options.form = source.form;
-  }
   for (const std::string &spec : invocation.operands)
     for (const char *name : {"tokenizer.json", "tokenizer.model"}) {
       const std::string path = FolderBeside(spec) + "/" + name;
@@ -77,7 +74,7 @@ absl::Status runSample(Invocation &invocation) {
     return status;
   const Program &program = continuing.compiled.program;
   if (invocation.sample.chat)
-    findCodec(program, invocation, invocation.sample);
+    findTokenizer(program, invocation, invocation.sample);
   if (const std::string note = DescribeUnusedTokens(DataOptions(program));
       !note.empty() && invocation.sample.tokenizer.empty())
     std::cerr << note << "\n";
@@ -99,7 +96,7 @@ absl::Status runChat(Invocation &invocation) {
   const Program &program = continuing.compiled.program;
   ChatOptions options{invocation.sample, invocation.sample, invocation.system};
   options.length = invocation.answerLength.value_or(options.length);
-  findCodec(program, invocation, options);
+  findTokenizer(program, invocation, options);
   auto chat =
       Chat::Create(program, continuing.kernels, continuing.entries, sourceOf(invocation), options);
   return chat.ok() ? converse(**chat, program, invocation.sample.timing) : chat.status();

@@ -7,6 +7,7 @@
 #include "tools/SpecData.h"
 
 #include "frontend/Frontend.h"
+#include "runtime/generate/template_date.h"
 #include "runtime/trainer/opening.h"
 
 #include <cstdio>
@@ -32,8 +33,9 @@ absl::Status describeDataOf(const CompileRequest &compile, const TrainerOptions 
     program.train.data = train.data;
   DataOptions data(program);
   data.document_mask = program.train.document_mask;
-  data.cache.directory = FolderOfTokens(
-      train.tokens, train.state.empty() ? stateOf(result.spec->machine) : train.state);
+  const std::string state = train.state.empty() ? stateOf(result.spec->machine) : train.state;
+  data.cache.directory = FolderOfTokens(train.tokens, state);
+  data.cache.date = TemplateDateOf(state);
   data.cache.is_named = !train.tokens.empty();
   return DescribeData(program.train, data, describe, out);
 }
@@ -42,7 +44,9 @@ void countSteps(Program &program) {
   if (program.train.epochs == 0)
     return;
   DataOptions options(program);
-  options.cache.directory = FolderOfTokens("", stateOf(program.machine));
+  const std::string state = stateOf(program.machine);
+  options.cache.directory = FolderOfTokens("", state);
+  options.cache.date = TemplateDateOf(state);
   options.cache.is_named = options.cache.makes = false;
   const absl::StatusOr<Data> data = Data::Open(options);
   if (!data.ok())

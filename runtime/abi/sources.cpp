@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 #include <set>
 #include <string>
@@ -209,6 +210,19 @@ bool IsSourceCall(std::string_view text) {
         return true;
     }
   return false;
+}
+
+bool IsTemplateName(std::string_view name) {
+  return std::find(std::begin(kTemplateNames), std::end(kTemplateNames), name) !=
+         std::end(kTemplateNames);
+}
+
+std::string TemplateOf(std::string_view data) {
+  std::string error;
+  for (const DataSource &source : ParseSources(data, error))
+    if (source.kind == SourceKind::chat)
+      return source.form;
+  return "";
 }
 
 const char *CallOf(SourceKind kind) {

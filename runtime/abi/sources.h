@@ -14,7 +14,8 @@
 //   text("a/*.txt", tokenizer = "t.json")           texts of which a tokenizer makes tokens; with
 //                                                   `special = true` special tokens in them count
 //   chat("a.jsonl", tokenizer = "t.json")           conversations, of which the answers are
-//                                                   learnt; `template = "NAME"` is their form
+//                                                   learnt; `template = "NAME"` is their form, or
+//                                                   the path of a file of Jinja
 //   text(..., packed = false), chat(..., ...)       each document begins a sequence of its own
 //   mix(0.7 tokens("a/*.bin"), 0.3 chat(...))       samples of several, in shares
 //
@@ -34,6 +35,12 @@ namespace boa {
 inline constexpr const char *kTokenTypes[] = {"uint8", "uint16", "uint32", "int32", "int64"};
 inline constexpr size_t kMostSources = 64;
 
+/// Chat templates that have a name (runtime/tokenizer/templates).
+inline constexpr const char *kTemplateNames[] = {
+    "chatml", "smollm2", "qwen2",        "qwen2.5",    "llama3",       "llama3.1",
+    "gemma",  "gemma2",  "mistral-v0.2", "mistral-v1", "mistral-nemo", "mistral-v7"};
+bool IsTemplateName(std::string_view);
+
 enum class SourceKind { bytes, tokens, text, chat };
 
 struct DataSource {
@@ -45,7 +52,7 @@ struct DataSource {
   std::string tokenizer; // path of its file; empty: none, of tokens alone
   // text and chat
   bool special = false; // text: special tokens in it count as such
-  std::string form;     // chat: name of the template; empty: that of the tokenizer
+  std::string form;     // chat: name or path of the template; empty: that of the tokenizer
   bool packed = true;   // false: each document begins a sequence
   double share = 1;     // in a mix
 
@@ -61,6 +68,9 @@ std::string FormatSources(const std::vector<DataSource> &);
 
 /// Empty with an error if the text is a call that is wrong.
 std::vector<DataSource> ParseSources(std::string_view text, std::string &error);
+
+/// The template that the first chat(...) of `data` names; empty: none.
+std::string TemplateOf(std::string_view data);
 
 /// The shares as whole numbers without a common divisor: {7, 3}. Empty if one of them is not above
 /// 0 or has more than six decimals.

@@ -6,158 +6,290 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/data/conversation.h"
 
+#include "runtime/abi/sources.h"
+#include "runtime/support/refuse.h"
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 namespace boa {
 
+using jinja::Kind;
+using jinja::Value;
+
+std::string Today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local = {};
+  localtime_r(&now, &local);
+  char text[32];
+  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%d", &local));
+}
+
+/// A date at midnight. Nothing if the text is none.
+static std::optional<std::tm> DateOf(const std::string &text) {
+  std::tm date = {};
+  if (std::sscanf(text.c_str(), "%d-%d-%d", &date.tm_year, &date.tm_mon, &date.tm_mday) != 3)
+    return std::nullopt;
+  date.tm_year -= 1900;
+  date.tm_mon -= 1;
+  date.tm_isdst = -1;
+  std::mktime(&date); // finds the day of the week
+  return date;
+}
+
+/// The text of a token as a file writes it. A decoder may put a space before it.
+static std::string ContentOf(const Tokenizer &tokenizer, int32_t id) {
+  for (const AddedToken &token : tokenizer.added_tokens())
+    if (token.id == id)
+      return token.content;
+  return tokenizer.TextOf(id);
+}
+
+absl::Status ConversationEncoder::Open(const std::string &form, const std::string &date) {
+  ChatSetting setting = {tokenizer->chat().tokens, DateOf(date.empty() ? Today() : date)};
+  for (auto [name, id] :
+       {std::pair("bos_token", tokenizer->bos()), std::pair("eos_token", tokenizer->eos())})
+    if (id >= 0)
+      setting.tokens.emplace_back(name, ContentOf(*tokenizer, id));
+  const auto take = [&](absl::StatusOr<Template> jinja, std::shared_ptr<const ChatForm> &to) {
+    if (!jinja.ok())
+      return jinja.status();
+    to = std::make_shared<ChatForm>(*std::move(jinja), setting);
+    return absl::OkStatus();
+  };
+  const Definition::Chat &own = tokenizer->chat();
+  absl::Status status;
+  if (!form.empty()) {
+    if (status = take(OpenTemplate(form), plain); !status.ok())
+      return status;
+  } else if (own.jinja.empty()) {
+    no_form = Refuse("`", source, "`: it has no chat template; template = \"NAME\" in chat(...) ",
+                     "names one of ", absl::StrJoin(kTemplateNames, ", "), ", or a file of Jinja");
+  } else {
+    const std::string name = absl::EndsWith(own.source, ".jinja")
+                                 ? own.source
+                                 : absl::StrCat("chat_template of ", own.source);
+    no_form = take(Template::Parse(own.jinja, name), plain);
+    if (no_form.ok() && !own.with_tools.empty())
+      no_form = take(Template::Parse(own.with_tools, absl::StrCat("tool_use, ", name)), with_tools);
+  }
+  FindStructure();
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ConversationEncoder>
 ConversationEncoder::Create(std::shared_ptr<const Tokenizer> tokenizer, const std::string &form,
-                            const std::string &source) {
+                            const std::string &source, const std::string &date) {
   if (tokenizer->NormalizesSpecial())
-    return absl::InvalidArgumentError(
-        absl::StrCat("`", source,
-                     "`: its special tokens are looked for in a text that was changed before; "
-                     "conversations of such a tokenizer are not done"));
+    return Refuse("`", source,
+                  "`: its special tokens are looked for in a text that was changed before; "
+                  "conversations of such a tokenizer are not done");
   ConversationEncoder made(tokenizer);
   made.source = source;
-  made.form = form.empty() ? ChatTemplate::Recognize(tokenizer->chat_template(), source)
-                           : ChatTemplate::Named(form);
-  if (!form.empty() && !made.form.ok())
-    return made.form.status();
-  made.FindMarks();
-  if (absl::Status status = made.CheckMarks(); !status.ok())
+  absl::Status status = made.Open(form, date);
+  for (const auto *given : {&made.plain, &made.with_tools})
+    if (status.ok() && *given)
+      status = made.CheckForm(**given);
+  if (status.ok() && made.plain)
+    status = made.CheckAround();
+  if (!status.ok())
     return status;
   return made;
 }
 
 absl::StatusOr<ConversationEncoder>
 ConversationEncoder::CreateToAsk(std::shared_ptr<const Tokenizer> tokenizer,
-                                 const std::string &form, const std::string &source) {
+                                 const std::string &form, const std::string &source,
+                                 const std::string &date) {
   ConversationEncoder made(tokenizer);
   made.source = source;
-  made.form = form.empty() ? ChatTemplate::Recognize(tokenizer->chat_template(), source)
-                           : ChatTemplate::Named(form);
-  if (!made.form.ok())
-    return made.form.status();
-  made.FindMarks();
+  absl::Status status = made.Open(form, date);
+  if (status.ok())
+    status = made.no_form;
+  if (!status.ok())
+    return status;
   return made;
 }
 
-void ConversationEncoder::FindMarks() {
-  if (tokenizer->bos() >= 0)
-    bos = tokenizer->TextOf(tokenizer->bos());
-  if (tokenizer->eos() >= 0)
-    eos = tokenizer->TextOf(tokenizer->eos());
-  if (!form.ok())
-    return;
-  marks = tokenizer->FindAdded(form->Marks());
-  marks.insert(marks.end(), {tokenizer->bos(), tokenizer->eos()});
+/// The tokens that templates write around contents. A user must not be able to write them, also
+/// where the file does not call them special. <think> is none of them where </think> is there: what
+/// an answer has in it is the model's own.
+void ConversationEncoder::FindStructure() {
+  structure = {tokenizer->bos(), tokenizer->eos()};
+  for (const auto *form : {&plain, &with_tools}) {
+    if (!*form)
+      continue;
+    for (int32_t id :
+         tokenizer->FindAdded(absl::StrCat((*form)->around(), "\n", (*form)->end().value_or(""))))
+      structure.push_back(id);
+    for (int32_t id : tokenizer->FindAdded((*form)->ask())) {
+      const std::string text = ContentOf(*tokenizer, id);
+      if (tokenizer->Find(absl::StrCat("</", text.substr(std::min<size_t>(text.size(), 1)))) < 0)
+        structure.push_back(id);
+    }
+  }
+  marks = std::make_shared<ContentMarks>(*tokenizer, structure);
 }
 
-/// What ends an answer, and begins a conversation, must be a token. Otherwise a user could write
-/// it.
-absl::Status ConversationEncoder::CheckMarks() {
-  if (!form.ok())
-    return absl::OkStatus();
-  const std::string end = form->EndOfAnswer();
+const Template *ConversationEncoder::TemplateFor(bool tools) const {
+  return tools && with_tools ? &with_tools->jinja() : plain ? &plain->jinja() : nullptr;
+}
+
+absl::StatusOr<const ChatForm *>
+ConversationEncoder::FormFor(const Conversation &conversation) const {
+  if (!no_form.ok())
+    return no_form;
+  return conversation.has_tools() && with_tools ? with_tools.get() : plain.get();
+}
+
+/// The first token of what stands behind an answer, or all of it.
+std::string ConversationEncoder::EndMark(const ChatForm &form) const {
+  const std::string end = form.end().value_or("");
+  std::string first;
+  for (int32_t id : tokenizer->FindAdded(end))
+    if (const std::string text = ContentOf(*tokenizer, id);
+        absl::StartsWith(end, text) && text.size() > first.size())
+      first = text;
+  return first.empty() ? end : first;
+}
+
+std::string ConversationEncoder::EndOfAnswer() const { return plain ? EndMark(*plain) : ""; }
+
+/// What ends an answer must be a token. Otherwise a user could write it.
+absl::Status ConversationEncoder::CheckForm(const ChatForm &form) {
+  if (!form.end())
+    return absl::OkStatus(); // each line tells
   const auto refuse = [&](const auto &...what) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("`", source, "`: the template ", form->name(), what...));
+    return Refuse("`", source, "`: the template ", form.jinja().name(), what...);
   };
-  if (!end.empty() && !(tokenizer->Find(end) >= 0 && tokenizer->IsAdded(tokenizer->Find(end))))
+  if (form.end()->empty())
+    return refuse(" writes nothing behind an answer, so a model would not learn where to end; ",
+                  tokenizer->eos() < 0 ? "the file names no token that ends a text; `eos_token` in "
+                                         "tokenizer_config.json beside it does"
+                                       : "`{{ eos_token }}` there writes the token that ends a "
+                                         "text");
+  const std::string end = EndMark(form);
+  if (const int32_t id = tokenizer->Find(end); id < 0 || !tokenizer->IsAdded(id))
     return refuse(" ends an answer with `", end, "`, which is no added token");
-  if (end.empty() && eos.empty())
-    return refuse(" ends an answer with the token that ends a text, and the file names none; "
-                  "`eos_token` in tokenizer_config.json beside it does");
-  if (form->BeginsWithBos() && bos.empty())
-    return refuse(" begins with the token that begins a text, and the file names none; "
-                  "`bos_token` in tokenizer_config.json beside it does");
+  return absl::OkStatus();
+}
+
+/// The tokens around a text must be found in it.
+absl::Status ConversationEncoder::CheckAround() {
   EncodeOptions options;
   options.surround = false;
-  for (auto [text, id] : {std::pair(bos, tokenizer->bos()), std::pair(eos, tokenizer->eos())}) {
-    std::vector<int32_t> tokens;
-    if (text.empty())
+  for (auto [name, id] :
+       {std::pair("bos_token", tokenizer->bos()), std::pair("eos_token", tokenizer->eos())}) {
+    if (id < 0 || !plain->jinja().Mentions(name))
       continue;
-    if (absl::Status status = encoder.Encode(text, options, tokens); !status.ok())
+    std::vector<int32_t> tokens;
+    if (absl::Status status = encoder.Encode(ContentOf(*tokenizer, id), options, tokens);
+        !status.ok())
       return status;
     if (tokens != std::vector<int32_t>{id})
-      return refuse(" writes `", text, "`, which the file does not find in a text");
+      return Refuse("`", source, "`: the template ", plain->jinja().name(), " writes `",
+                    ContentOf(*tokenizer, id), "`, which the file does not find in a text");
   }
   return absl::OkStatus();
 }
 
-absl::Status ConversationEncoder::Append(const std::string &text, const EncodeOptions &options,
-                                         bool is_target, std::vector<int32_t> &tokens,
-                                         std::vector<bool> &targets) {
-  if (absl::Status status = encoder.Encode(text, options, tokens); !status.ok())
-    return status;
-  targets.resize(tokens.size(), is_target);
-  return absl::OkStatus();
-}
-
-absl::Status ConversationEncoder::EncodePair(const ChatRecord &record, std::vector<int32_t> &tokens,
-                                             std::vector<bool> &targets) {
+absl::StatusOr<LearntTokens> ConversationEncoder::EncodePair(const ChatRecord &record) {
   if (tokenizer->eos() < 0)
-    return absl::InvalidArgumentError(
-        absl::StrCat("`", source,
-                     "` names no token that ends a text, which a completion needs; "
-                     "`eos_token` in tokenizer_config.json beside it does"));
+    return Refuse("`", source, "` names no token that ends a text, which ",
+                  record.prompt.empty() ? "a text" : "a completion",
+                  " needs; `eos_token` in tokenizer_config.json beside it does");
   EncodeOptions options;
   options.special = false;
   options.closes = false;
-  absl::Status status = Append(record.prompt, options, /*is_target=*/false, tokens, targets);
+  LearntTokens out;
+  absl::Status status = encoder.Encode(record.prompt, options, out.tokens);
+  out.targets.resize(out.tokens.size(), false);
   options.surround = false;
   options.begins = record.prompt.empty();
   if (status.ok())
-    status = Append(record.completion, options, /*is_target=*/true, tokens, targets);
+    status = encoder.Encode(record.completion, options, out.tokens);
   if (!status.ok())
     return status;
-  tokens.push_back(tokenizer->eos());
-  targets.push_back(true);
-  return absl::OkStatus();
+  out.tokens.push_back(tokenizer->eos());
+  out.targets.resize(out.tokens.size(), true);
+  return out;
 }
 
-/// Parts that are alike are encoded together: one text, but for what the model has to write.
-absl::Status ConversationEncoder::EncodeParts(const std::vector<ChatPart> &parts,
-                                              std::vector<int32_t> &tokens,
-                                              std::vector<bool> &targets) {
-  const size_t first = tokens.size();
+absl::StatusOr<LearntTokens> ConversationEncoder::EncodeText(const ChatText &chat,
+                                                             absl::string_view mark) {
+  const Unmarked text = ContentMarks::Unmark(chat.text, mark);
+  LearntTokens out;
   EncodeOptions options;
   options.surround = false;
-  options.plain.marks = marks;
-  for (size_t i = 0; i < parts.size();) {
-    const bool is_target = parts[i].is_target;
-    std::string text;
+  options.plain.marks = structure;
+  const auto append = [&](size_t begin, size_t end, bool is_target) -> absl::Status {
     options.plain.ranges.clear();
-    for (; i < parts.size() && parts[i].is_target == is_target; ++i) {
-      const ChatPart &part = parts[i];
-      if (part.is_content && !part.text.empty() && !tokenizer->NormalizesSpecial())
-        options.plain.ranges.push_back({text.size(), text.size() + part.text.size()});
-      text += part.text;
-    }
-    if (absl::Status status = Append(text, options, is_target, tokens, targets); !status.ok())
+    for (const auto &[first, last] : text.plain)
+      if (last > begin && first < end)
+        options.plain.ranges.push_back(
+            {std::max(first, begin) - begin, std::min(last, end) - begin});
+    absl::Status status = encoder.Encode(text.text.substr(begin, end - begin), options, out.tokens);
+    out.targets.resize(out.tokens.size(), is_target);
+    if (begin == end)
       return status;
-    options.begins = options.begins && text.empty();
-    if (!text.empty())
-      options.follows = tokens.size() > first && tokenizer->IsAdded(tokens.back());
+    options.begins = false;
+    options.follows = !out.tokens.empty() && tokenizer->IsAdded(out.tokens.back());
+    return status;
+  };
+  size_t done = 0;
+  for (const auto &[begin, end] : chat.targets) {
+    const size_t first = std::max(text.PlaceOf(begin), done), last = text.PlaceOf(end);
+    absl::Status status = append(done, first, false);
+    if (status.ok())
+      status = append(first, std::max(first, last), true);
+    if (!status.ok())
+      return status;
+    done = std::max(first, last);
   }
-  return absl::OkStatus();
+  if (absl::Status status = append(done, text.text.size(), false); !status.ok())
+    return status;
+  return out;
+}
+
+/// The error as the user's own text, without the marks in it.
+static absl::Status WithoutMark(const absl::Status &status, const std::string &mark) {
+  return mark.empty()
+             ? status
+             : absl::Status(status.code(), absl::StrReplaceAll(status.message(), {{mark, ""}}));
 }
 
 absl::Status ConversationEncoder::EncodeQuestion(const std::vector<ChatMessage> &messages,
                                                  std::vector<int32_t> &tokens) {
-  absl::StatusOr<std::vector<ChatPart>> parts = form->Parts(messages, /*ask=*/true, bos, eos);
-  if (!parts.ok())
-    return parts.status();
-  for (const ChatPart &part : *parts)
-    if (part.is_content && tokenizer->NormalizesSpecial())
-      if (absl::Status status = CheckContent(part.text); !status.ok())
+  Conversation conversation;
+  for (const ChatMessage &message : messages)
+    conversation.messages.push_back(Value::Mapping(
+        {{Value("role"), Value(message.role)}, {Value("content"), Value(message.content)}}));
+  absl::StatusOr<const ChatForm *> form = FormFor(conversation);
+  if (!form.ok())
+    return form.status();
+  absl::StatusOr<std::string> mark = "";
+  if (!tokenizer->NormalizesSpecial())
+    mark = marks->Mark(conversation, (*form)->jinja().text());
+  else
+    for (const ChatMessage &message : messages)
+      if (absl::Status status = CheckContent(message.content); !status.ok())
         return status;
-  std::vector<bool> targets(tokens.size());
-  return EncodeParts(*parts, tokens, targets);
+  if (!mark.ok())
+    return mark.status();
+  absl::StatusOr<std::string> text = (*form)->Question(conversation);
+  if (!text.ok())
+    return WithoutMark(text.status(), *mark);
+  absl::StatusOr<LearntTokens> encoded = EncodeText({*std::move(text), {}}, *mark);
+  if (!encoded.ok())
+    return encoded.status();
+  tokens.insert(tokens.end(), encoded->tokens.begin(), encoded->tokens.end());
+  return absl::OkStatus();
 }
 
 /// Where special tokens are looked for in a text that was changed before, nobody knows there who
@@ -171,38 +303,51 @@ absl::Status ConversationEncoder::CheckContent(const std::string &content) {
   if (status.ok())
     status = encoder.Encode(content, options, as_text);
   const bool has_mark = std::any_of(as_text.begin(), as_text.end(), [&](int32_t token) {
-    return std::find(marks.begin(), marks.end(), token) != marks.end();
+    return std::find(structure.begin(), structure.end(), token) != structure.end();
   });
   if (!status.ok() || (as_marks == as_text && !has_mark))
     return status;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "a message with a special token, which `", source,
-      "` cannot tell from its own: its special tokens are looked for in a text that was changed"));
+  return Refuse("a message with a special token, which `", source,
+                "` cannot tell from its own: its special tokens are looked for in a text that was "
+                "changed");
 }
 
-absl::Status ConversationEncoder::Encode(const ChatRecord &record, std::vector<int32_t> &tokens,
-                                         std::vector<bool> &targets) {
-  const size_t first = tokens.size();
-  absl::Status status;
+absl::StatusOr<std::vector<LearntTokens>> ConversationEncoder::Encode(const ChatRecord &record) {
+  std::vector<LearntTokens> documents;
   if (record.is_pair) {
-    status = EncodePair(record, tokens, targets);
+    absl::StatusOr<LearntTokens> pair = EncodePair(record);
+    if (!pair.ok())
+      return pair.status();
+    documents.push_back(*std::move(pair));
   } else {
+    Conversation conversation = record.conversation;
+    absl::StatusOr<const ChatForm *> form = FormFor(conversation);
     if (!form.ok())
-      return absl::InvalidArgumentError(
-          absl::StrCat(form.status().message(), "; template = \"NAME\" in chat(...) names one"));
-    absl::StatusOr<std::vector<ChatPart>> parts = form->Parts(record.messages, false, bos, eos);
-    if (!parts.ok())
-      return parts.status();
-    status = EncodeParts(*parts, tokens, targets);
+      return form.status();
+    absl::StatusOr<std::string> mark = marks->Mark(conversation, (*form)->jinja().text());
+    if (!mark.ok())
+      return mark.status();
+    absl::StatusOr<std::vector<ChatText>> texts = (*form)->Answers(conversation);
+    if (!texts.ok())
+      return WithoutMark(texts.status(), *mark);
+    for (const ChatText &text : *texts) {
+      absl::StatusOr<LearntTokens> document = EncodeText(text, *mark);
+      if (!document.ok())
+        return document.status();
+      documents.push_back(*std::move(document));
+    }
   }
-  if (!status.ok())
-    return status;
-  // Nothing stands before it that it could follow from.
-  if (targets.size() > first)
-    targets[first] = false;
-  if (std::find(targets.begin() + ptrdiff_t(first), targets.end(), true) == targets.end())
-    return absl::InvalidArgumentError("it has no token that could be learnt");
-  return absl::OkStatus();
+  bool has_target = false;
+  for (LearntTokens &document : documents) {
+    // Nothing stands before it that it could follow from.
+    if (!document.targets.empty())
+      document.targets[0] = false;
+    has_target |=
+        std::find(document.targets.begin(), document.targets.end(), true) != document.targets.end();
+  }
+  if (!has_target)
+    return Refuse("it has no token that could be learnt");
+  return documents;
 }
 
 } // namespace boa

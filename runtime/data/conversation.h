@@ -5,16 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The tokens of a record are those that its template gives, and each says whether it is a target:
-// those of answers, and of the mark that ends one, are. The text is cut
-// where an answer begins, because a model is asked with the text before it. So no token is half of
-// the question and half of the answer.
+// The tokens of a record are those of the text that its template gives (chat_form.h), and each says
+// whether it is a target. The text is cut where an answer begins, because a model is asked with the
+// text before it. So no token is half of the question and half of the answer.
 //
-// Contents of messages are text. A special token in one, such as <|im_end|>, has no meaning: nobody
-// can end a turn by writing so.
+// Contents of messages are text (content_marks.h). A special token in one, such as <|im_end|>, has
+// no meaning: nobody can end a turn by writing so.
 //
 // A prompt and its completion have no template: the completion goes on where the prompt ends, and
-// the token that ends a text follows.
+// the token that ends a text follows. A text is a completion of nothing.
 //
 // Threads: one. Errors: do not name file and line.
 //
@@ -22,8 +21,10 @@
 #ifndef BOA_RUNTIME_DATA_CONVERSATION_H
 #define BOA_RUNTIME_DATA_CONVERSATION_H
 
+#include "runtime/data/chat_form.h"
 #include "runtime/data/records.h"
 #include "runtime/tokenizer/chat.h"
+#include "runtime/tokenizer/content_marks.h"
 #include "runtime/tokenizer/tokenizer.h"
 
 #include "absl/status/status.h"
@@ -36,44 +37,66 @@
 
 namespace boa {
 
+struct ChatMessage {
+  std::string role, content;
+};
+
+/// Tokens to learn from, and whether each is a target.
+struct LearntTokens {
+  std::vector<int32_t> tokens;
+  std::vector<bool> targets;
+};
+
+/// The date of today as templates are given it: 2026-11-29.
+std::string Today();
+
 class ConversationEncoder {
 public:
-  /// `form`: the name of a template; "": that of the tokenizer, which conversations need but pairs
-  /// do not. `source` names the tokenizer's file in errors.
-  static absl::StatusOr<ConversationEncoder>
-  Create(std::shared_ptr<const Tokenizer>, const std::string &form, const std::string &source);
+  /// `form`: the name of a template, or its file; "": that of the tokenizer, which conversations
+  /// need but pairs do not. `source` names the tokenizer's file in errors. `date` is the one that
+  /// templates see; "": that of today.
+  static absl::StatusOr<ConversationEncoder> Create(std::shared_ptr<const Tokenizer>,
+                                                    const std::string &form,
+                                                    const std::string &source,
+                                                    const std::string &date = "");
 
-  /// One to ask a model with; `form` as above. A template whose marks are no tokens will do: then
-  /// they are text for the model, too.
-  static absl::StatusOr<ConversationEncoder>
-  CreateToAsk(std::shared_ptr<const Tokenizer>, const std::string &form, const std::string &source);
+  /// One to ask a model with, as above. A template whose marks are no tokens will do: then they are
+  /// text for the model, too.
+  static absl::StatusOr<ConversationEncoder> CreateToAsk(std::shared_ptr<const Tokenizer>,
+                                                         const std::string &form,
+                                                         const std::string &source,
+                                                         const std::string &date = "");
 
-  /// Appends tokens, and whether each is a target.
-  absl::Status Encode(const ChatRecord &, std::vector<int32_t> &tokens, std::vector<bool> &targets);
+  /// The documents of a record: one, but where a template writes answers in another way once the
+  /// conversation goes on.
+  absl::StatusOr<std::vector<LearntTokens>> Encode(const ChatRecord &);
   /// Appends the tokens of a conversation, and of what stands before an answer.
   absl::Status EncodeQuestion(const std::vector<ChatMessage> &, std::vector<int32_t> &tokens);
-  /// Of a template.
-  std::string EndOfAnswer() const { return form->EndOfAnswer(); }
+  /// Of a template: the text that ends an answer, "" if there is none.
+  std::string EndOfAnswer() const;
+  /// The template of conversations with tools, or without; null if there is none.
+  const Template *TemplateFor(bool tools) const;
 
 private:
   explicit ConversationEncoder(std::shared_ptr<const Tokenizer> tokenizer)
       : tokenizer(tokenizer), encoder(std::move(tokenizer)) {}
-  absl::Status EncodePair(const ChatRecord &, std::vector<int32_t> &tokens,
-                          std::vector<bool> &targets);
-  absl::Status EncodeParts(const std::vector<ChatPart> &, std::vector<int32_t> &tokens,
-                           std::vector<bool> &targets);
-  absl::Status Append(const std::string &text, const EncodeOptions &, bool is_target,
-                      std::vector<int32_t> &tokens, std::vector<bool> &targets);
-
-  void FindMarks();
-  absl::Status CheckMarks();
+  absl::Status Open(const std::string &form, const std::string &date);
+  absl::StatusOr<const ChatForm *> FormFor(const Conversation &) const;
+  absl::StatusOr<LearntTokens> EncodePair(const ChatRecord &);
+  absl::StatusOr<LearntTokens> EncodeText(const ChatText &, absl::string_view mark);
+  void FindStructure();
+  std::string EndMark(const ChatForm &) const;
+  absl::Status CheckForm(const ChatForm &);
+  absl::Status CheckAround();
   absl::Status CheckContent(const std::string &content);
 
   std::shared_ptr<const Tokenizer> tokenizer;
   Encoder encoder;
-  absl::StatusOr<ChatTemplate> form = absl::NotFoundError("");
-  std::vector<int32_t> marks;   // tokens of the template
-  std::string source, bos, eos; // the texts of these tokens
+  std::string source;
+  std::shared_ptr<const ChatForm> plain, with_tools;
+  absl::Status no_form;           // why there is none
+  std::vector<int32_t> structure; // tokens of the template
+  std::shared_ptr<const ContentMarks> marks;
 };
 
 } // namespace boa

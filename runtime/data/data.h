@@ -68,9 +68,10 @@ struct DataOptions {
 /// Names of settings that tell the files of a pattern: `files of PATTERN` of all together, and
 /// `file of PATTERN: PATH` of each of the first ones. `call of PATTERN` is the call that names them
 /// in `data`. `tokenizer of PATTERN` is a hash. `padding of PATTERN` is the multiple to which each
-/// document is padded, if any.
+/// document is padded, if any. The date is the one that chat templates show, if any does.
 inline constexpr char kFilesOf[] = "files of ", kFileOf[] = "file of ", kCallOf[] = "call of ",
-                      kTokenizerOf[] = "tokenizer of ", kPaddingOf[] = "padding of ";
+                      kTokenizerOf[] = "tokenizer of ", kPaddingOf[] = "padding of ",
+                      kTemplateDate[] = "date of templates";
 /// The setting that tells which tokens masked training leaves alone, beside the mask.
 inline constexpr char kSpecialTokens[] = "special tokens";
 

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/data/conversation.h"
 #include "runtime/data/data.h"
 #include "runtime/data/tokenized.h"
 #include "runtime/tokenizer/tokenizer.h"
@@ -38,6 +39,8 @@ absl::StatusOr<Data> Data::Open(const DataOptions &options) {
     return status;
   Data data;
   data.options = options;
+  if (options.cache.date.empty())
+    data.options.cache.date = Today(); // for all sources, also at midnight
   const bool bytes = TokensAreBytes(options.data), own = !options.validate.empty();
   if (own && TokensAreBytes(options.validate) != bytes)
     return absl::InvalidArgumentError(
@@ -174,6 +177,11 @@ absl::Status Data::TakeTokenizer(const DataSource &source) {
                      "` are different tokenizers, whose tokens mean different things: the data "
                      "need one"));
   settings[absl::StrCat(kTokenizerOf, source.files)] = *print;
+  absl::StatusOr<TemplatePrint> form = PrintOfTemplate(source, options.cache);
+  if (!form.ok())
+    return form.status();
+  if (!form->date.empty())
+    settings[kTemplateDate] = form->date;
   if (!source.packed)
     settings[absl::StrCat(kPaddingOf, source.files)] = absl::StrCat(options.context);
   return absl::OkStatus();

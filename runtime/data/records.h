@@ -9,12 +9,22 @@
 //
 //   {"messages": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}
 //   {"conversations": [{"from": "human", "value": "..."}, {"from": "gpt", "value": "..."}]}
-//   {"prompt": "...", "completion": "..."}
+//   {"prompt": "...", "completion": "..."}       or lists of messages, of which the second is
+//   learnt
+//   {"instruction": "...", "input": "...", "output": "..."}
+//   {"text": "..."}
 //
-// A message of the assistant with `"weight": 0` or `"train": false` is not learnt. `system` beside
-// the messages is their first one. A column that is null or empty counts as absent. Those that may
-// change what the model reads or learns, such as `tools`, are refused. All others, such as an id,
-// are not read, and the record names them.
+// The content of a message is a text, or a list of parts {"type": "text", "text": "..."}. All else
+// in a message goes to the template as it is. The instruction of Alpaca is the message of a user;
+// the input follows it on a line of its own.
+//
+// An answer with `"weight": 0` or `"train": false` is not learnt. `system` beside the messages is
+// their first one. `tools`, `functions`, `documents` and the members of `chat_template_kwargs` are
+// variables of the template, and so is any other column that has the name of one.
+//
+// A column that is null or empty counts as absent. One that may change what the model reads or
+// learns is refused where neither we nor the template reads it. All others, such as an id, are not
+// read, and the record names them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DATA_RECORDS_H
@@ -35,14 +45,18 @@
 namespace boa {
 
 struct ChatRecord {
-  std::vector<ChatMessage> messages; // of a conversation
-  bool is_pair = false;              // a prompt and its completion instead
+  Conversation conversation;
+  bool is_pair = false; // a prompt and its completion instead; a text has no prompt
   std::string prompt, completion;
-  std::vector<std::string> unread; // columns that only describe
+  std::vector<const char *> form;  // the columns that were read as such
+  std::vector<std::string> unread; // those that only describe
 };
 
+/// The template of conversations with tools, or without; null if there is none.
+using TemplateChoice = std::function<const Template *(bool tools)>;
+
 /// Errors do not name the file and the line.
-absl::StatusOr<ChatRecord> ParseRecord(absl::string_view line);
+absl::StatusOr<ChatRecord> ParseRecord(absl::string_view line, const TemplateChoice & = {});
 
 /// Calls `take` with each line that is not blank: its number from 1, its text, and the bytes of
 /// the file until its end. Memory is that of the longest line, which may have 256 MiB. An error of

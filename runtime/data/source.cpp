@@ -34,6 +34,8 @@ std::vector<std::string> FilesOf(const std::vector<DataSource> &sources) {
       found = FindShards(source.files);
     if (!source.tokenizer.empty())
       found.push_back(source.tokenizer);
+    if (!source.form.empty() && !IsTemplateName(source.form))
+      found.push_back(source.form);
     files.insert(files.end(), found.begin(), found.end());
   }
   return files;

@@ -89,8 +89,8 @@ struct SourceOptions {
 /// Opens all files, and checks what can be checked without reading all of them.
 absl::StatusOr<std::unique_ptr<Source>> OpenSource(const DataSource &, const SourceOptions &);
 
-/// The files of sources, in the order in which they are read, and those of their tokenizers. A
-/// pattern that matches nothing has none.
+/// The files of sources, in the order in which they are read, and those of their tokenizers and
+/// templates. A pattern that matches nothing has none.
 std::vector<std::string> FilesOf(const std::vector<DataSource> &);
 
 /// A hash of a file's size and of blocks spread over it.

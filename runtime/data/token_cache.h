@@ -41,6 +41,7 @@ struct CacheOptions {
   bool is_named = true;           // by the user; otherwise others may have made it
   bool makes = true;              // entries that lack; else the error is kFailedPrecondition
   int64_t shard_tokens = 1 << 30; // of a file, at most about so many
+  std::string date;               // that chat templates show, 2026-11-29; "": today
   /// A line for the user.
   std::function<void(const std::string &)> say = [](const std::string &) {};
   /// How many bytes of the files are done, often.

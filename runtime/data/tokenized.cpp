@@ -12,9 +12,11 @@
 #include "runtime/data/tokens.h"
 #include "runtime/io/folder_file.h"
 #include "runtime/support/printable.h"
+#include "runtime/support/refuse.h"
 #include "runtime/support/units.h"
 #include "runtime/tokenizer/readers.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -29,7 +31,7 @@ namespace boa {
 namespace {
 
 // Of all that the tokens depend on here: another number makes all of them again.
-constexpr int kCacheVersion = 5;
+constexpr int kCacheVersion = 6;
 constexpr int64_t kGroupBytes = 64 << 20;
 constexpr size_t kMostNamed = 16; // columns in a note
 constexpr int64_t kTextHashBlock = 64 << 10, kTextHashBlocks = 256;
@@ -166,8 +168,13 @@ private:
     absl::StatusOr<std::string> print = PrintOfTokenizer(source.tokenizer);
     if (!print.ok())
       return print.status();
+    absl::StatusOr<TemplatePrint> form = PrintOfTemplate(source, options.cache);
+    if (!form.ok())
+      return form.status();
+    date = form->date;
     way = absl::StrCat("version ", kCacheVersion, "\n", CallOf(source.kind), "\n", *print,
-                       "\nspecial ", source.special, "\ntemplate ", source.form, "\n");
+                       "\nspecial ", source.special, "\ntemplate ",
+                       form->text.empty() ? source.form : form->text, "\ndate ", date, "\n");
     if (!source.packed)
       absl::StrAppend(&way, "multiple of ", options.context, "\n");
     for (const std::string &file : files) {
@@ -254,6 +261,12 @@ private:
       options.cache.say(absl::StrCat("note: `", source.files, "`: not read: `",
                                      Printable(absl::StrJoin(unread, "`, `")), "`",
                                      unread.size() == kMostNamed ? " and perhaps more" : ""));
+    if (parted > 0)
+      options.cache.say(absl::StrCat(
+          "note: `", source.files, "`: ", parted,
+          parted == 1 ? " conversation is" : " conversations are",
+          " several documents, because the template writes an answer in another way once the "
+          "conversation goes on: each is learnt as it is written"));
     return absl::OkStatus();
   }
 
@@ -284,7 +297,7 @@ private:
     Encoder encoder(tokenizer);
     absl::StatusOr<ConversationEncoder> conversations = absl::NotFoundError("");
     if (source.kind == SourceKind::chat) {
-      conversations = ConversationEncoder::Create(tokenizer, source.form, source.tokenizer);
+      conversations = ConversationEncoder::Create(tokenizer, source.form, source.tokenizer, date);
       if (!conversations.ok())
         return conversations.status();
     }
@@ -350,28 +363,29 @@ private:
 
   absl::Status MakeRecords(const InputFile &file, ConversationEncoder &encoder,
                            DocumentWriter &writer) {
-    std::vector<int32_t> tokens;
-    std::vector<bool> targets;
+    const auto choice = [&](bool tools) { return encoder.TemplateFor(tools); };
     return ReadLines(file, [&](int64_t number, absl::string_view line, int64_t end) {
-      absl::StatusOr<ChatRecord> record = ParseRecord(line);
+      absl::StatusOr<ChatRecord> record = ParseRecord(line, choice);
       if (!record.ok())
         return AtLine(file.path(), number, record.status());
       for (const std::string &column : record->unread)
         if (unread.size() < kMostNamed &&
             std::find(unread.begin(), unread.end(), column) == unread.end())
           unread.push_back(column);
-      tokens.clear();
-      targets.clear();
-      absl::Status status = encoder.Encode(*record, tokens, targets);
-      if (const int32_t token = FindBeyond(tokens, options.vocab); status.ok() && token >= 0)
-        status = absl::InvalidArgumentError(
-            absl::StrCat("token ", token, " is outside the vocabulary of ", options.vocab));
-      if (!status.ok())
-        return AtLine(file.path(), number, status);
-      if (status = writer.Append(tokens, targets); !status.ok())
-        return status;
-      if (status = writer.EndDocument(); !status.ok())
-        return status;
+      absl::StatusOr<std::vector<LearntTokens>> documents = encoder.Encode(*record);
+      if (!documents.ok())
+        return AtLine(file.path(), number, documents.status());
+      parted += documents->size() > 1;
+      for (const LearntTokens &document : *documents) {
+        if (const int32_t token = FindBeyond(document.tokens, options.vocab); token >= 0)
+          return AtLine(file.path(), number,
+                        Refuse("token ", token, " is outside the vocabulary of ", options.vocab));
+        absl::Status status = writer.Append(document.tokens, document.targets);
+        if (status.ok())
+          status = writer.EndDocument();
+        if (!status.ok())
+          return status;
+      }
       return Show(end);
     });
   }
@@ -379,37 +393,70 @@ private:
   const DataSource &source;
   const SourceOptions &options;
   TokenCache cache;
-  std::string way; // how tokens are made, for keys
+  std::string way;  // how tokens are made, for keys
+  std::string date; // that templates show; "": none does
   std::vector<Group> groups;
   std::shared_ptr<const Tokenizer> tokenizer; // opened when it is needed
   int64_t done_bytes = 0, all_bytes = 0;      // to show
   std::function<void(int64_t)> measure;       // of the tokens of each document; may be empty
   std::vector<std::string> unread;            // columns of records that only describe
+  int64_t parted = 0;                         // conversations of several documents
 };
 
 } // namespace
 
-absl::StatusOr<std::string> PrintOfTokenizer(const std::string &path) {
+/// What the files of a tokenizer say: that file, and what stands beside it.
+static absl::StatusOr<std::vector<std::string>> PartsOfTokenizer(const std::string &path) {
   absl::StatusOr<InputFile> opened = InputFile::Open(path);
   if (!opened.ok())
     return opened.status();
   std::string text(size_t(std::min(opened->size(), kLargestTokenizer)), '\0');
   if (absl::Status status = opened->Read(0, text.data(), int64_t(text.size())); !status.ok())
     return status;
-  std::string all = absl::StrCat(KeyOf(text), " ");
+  std::vector<std::string> all = {std::move(text)};
   if (path.substr(path.rfind('/') + 1) == "tokenizer.json") {
     absl::StatusOr<std::vector<std::string>> parts = PartsBeside(FolderOf(path));
     if (!parts.ok())
       return parts.status();
-    for (const std::string &part : *parts)
-      absl::StrAppend(&all, part.empty() ? "none" : KeyOf(part), " ");
+    all.insert(all.end(), parts->begin(), parts->end());
   }
+  return all;
+}
+
+absl::StatusOr<std::string> PrintOfTokenizer(const std::string &path) {
+  absl::StatusOr<std::vector<std::string>> parts = PartsOfTokenizer(path);
+  if (!parts.ok())
+    return parts.status();
+  std::string all;
+  for (const std::string &part : *parts)
+    absl::StrAppend(&all, part.empty() ? "none" : KeyOf(part), " ");
   return KeyOf(all);
 }
 
 absl::Status MeasureTokenized(const DataSource &source, const SourceOptions &options,
                               const std::function<void(int64_t)> &document) {
   return Maker(source, options).Measure(document);
+}
+
+absl::StatusOr<TemplatePrint> PrintOfTemplate(const DataSource &source, const CacheOptions &cache) {
+  TemplatePrint print;
+  if (source.kind != SourceKind::chat || IsTemplateName(source.form))
+    return print;
+  absl::StatusOr<std::vector<std::string>> parts;
+  if (source.form.empty()) {
+    parts = PartsOfTokenizer(source.tokenizer);
+  } else if (absl::StatusOr<std::string> text = TemplateText(source.form); text.ok()) {
+    print.text = absl::StrCat("file ", KeyOf(*text));
+    parts = std::vector<std::string>{*std::move(text)};
+  } else {
+    return text.status();
+  }
+  if (!parts.ok())
+    return parts.status();
+  if (std::any_of(parts->begin(), parts->end(),
+                  [](const auto &part) { return absl::StrContains(part, "strftime_now"); }))
+    print.date = cache.date;
+  return print;
 }
 
 absl::StatusOr<std::unique_ptr<Source>> OpenTokenized(const DataSource &source,

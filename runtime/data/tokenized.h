@@ -14,6 +14,8 @@
 // no target. Where documents are not packed, each is padded to a multiple of the context, so that
 // it begins a window. Padding is no target, and the key has the context then.
 //
+// A chat template may show the date. Then it is a part of the key, and a state keeps it.
+//
 // Files are cached in groups of about 64 MiB, in the order of their names. The key of a group has
 // the sizes, times of change and contents of its files, those of the tokenizer's files, and the
 // options.
@@ -43,6 +45,13 @@ absl::Status MeasureTokenized(const DataSource &, const SourceOptions &options,
 
 /// A hash of the tokenizer's file and of those beside it that it reads.
 absl::StatusOr<std::string> PrintOfTokenizer(const std::string &path);
+
+struct TemplatePrint {
+  std::string text; // a hash of the template's file; "": it has none of its own
+  std::string date; // "": it shows none
+};
+/// What tokens of chat(...) depend on beside the tokenizer.
+absl::StatusOr<TemplatePrint> PrintOfTemplate(const DataSource &, const CacheOptions &);
 
 } // namespace boa
 

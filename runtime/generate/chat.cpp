@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<Chat>> Chat::Create(const Program &program, const
         absl::StrCat("a conversation needs a tokenizer, and neither the data of `",
                      program.model.name, "` nor an import names one: add --tokenizer FILE"));
   std::unique_ptr<Chat> chat(new Chat(program, options));
-  chat->codec = Codec::Open(options, /*converses=*/true, program.model.vocab);
+  chat->codec = Codec::Open(options, /*converses=*/true, program, source);
   if (!chat->codec.ok())
     return chat->codec.status();
   chat->Reset();

@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/generate/codec.h"
 
+#include "runtime/abi/sources.h"
+#include "runtime/generate/template_date.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
@@ -13,7 +16,9 @@
 
 namespace boa {
 
-absl::StatusOr<Codec> Codec::Open(const CodecOptions &options, bool converses, int64_t vocab) {
+absl::StatusOr<Codec> Codec::Open(const CodecOptions &options, bool converses,
+                                  const Program &program, const GenerationSource &source) {
+  const int64_t vocab = program.model.vocab;
   for (const std::string &stop : options.stop)
     if (stop.empty())
       return absl::InvalidArgumentError("an empty stop string: it would end any text at once");
@@ -32,19 +37,24 @@ absl::StatusOr<Codec> Codec::Open(const CodecOptions &options, bool converses, i
     return absl::InvalidArgumentError(absl::StrCat(
         "`", options.tokenizer, "` has ", codec.count, " tokens, but the model's vocabulary is ",
         vocab, ": the model was trained with another tokenizer"));
-  if (absl::Status status = converses ? codec.OpenChat(options) : absl::OkStatus(); !status.ok())
-    return status;
+  if (converses)
+    if (absl::Status status = codec.OpenChat(
+            options, options.form.empty() ? TemplateOf(program.train.data) : options.form,
+            TemplateDateOf(source.weights.empty() ? source.state : source.weights));
+        !status.ok())
+      return status;
   return codec;
 }
 
-absl::Status Codec::OpenChat(const CodecOptions &options) {
-  if (options.form.empty() && tokenizer->chat_template().empty())
+absl::Status Codec::OpenChat(const CodecOptions &options, const std::string &form,
+                             const std::string &date) {
+  if (form.empty() && tokenizer->chat_template().empty())
     return absl::InvalidArgumentError(absl::StrCat(
         "`", options.tokenizer,
         "` has no chat template, so it is not known how the model takes messages: add --template "
         "NAME, or template = \"NAME\" in the spec's chat(...)"));
   absl::StatusOr<ConversationEncoder> opened =
-      ConversationEncoder::CreateToAsk(tokenizer, options.form, options.tokenizer);
+      ConversationEncoder::CreateToAsk(tokenizer, form, options.tokenizer, date);
   if (!opened.ok())
     return opened.status();
   chat = *std::move(opened);

@@ -7,7 +7,9 @@
 #ifndef BOA_RUNTIME_GENERATE_CODEC_H
 #define BOA_RUNTIME_GENERATE_CODEC_H
 
+#include "runtime/abi/program.h"
 #include "runtime/data/conversation.h"
+#include "runtime/generate/generator.h"
 #include "runtime/tokenizer/tokenizer.h"
 
 #include "absl/status/status.h"
@@ -23,7 +25,7 @@ namespace boa {
 
 struct CodecOptions {
   std::string tokenizer;         // its file; "": bytes are tokens
-  std::string form;              // template of conversations; "": that of the tokenizer
+  std::string form;              // template of conversations; "": of the data, or the tokenizer
   std::vector<std::string> stop; // a text ends before the first of them
 };
 
@@ -31,8 +33,10 @@ struct CodecOptions {
 /// Threads: one.
 class Codec {
 public:
-  /// `converses`: it takes conversations, and a text ends at the mark of an answer, too.
-  static absl::StatusOr<Codec> Open(const CodecOptions &, bool converses, int64_t vocab);
+  /// `converses`: it takes conversations, and a text ends at the mark of an answer, too. As in the
+  /// training: by the template of its data, with the date of its state.
+  static absl::StatusOr<Codec> Open(const CodecOptions &, bool converses, const Program &,
+                                    const GenerationSource &);
 
   absl::StatusOr<std::vector<int32_t>> Encode(const std::string &text);
   /// Of a codec that converses. The beginning of an answer follows.
@@ -48,7 +52,7 @@ public:
   int64_t size() const { return count; }
 
 private:
-  absl::Status OpenChat(const CodecOptions &);
+  absl::Status OpenChat(const CodecOptions &, const std::string &form, const std::string &date);
   absl::StatusOr<std::vector<int32_t>> Begin(absl::Status, std::vector<int32_t> tokens);
 
   std::shared_ptr<const Tokenizer> tokenizer;

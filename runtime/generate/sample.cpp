@@ -80,7 +80,7 @@ absl::Status Sample(const Program &program, const Kernels &kernels,
                     const SampleOptions &options, std::ostream &out, std::ostream &notes) {
   if (absl::Status status = CheckRequest(program, options); !status.ok())
     return status;
-  absl::StatusOr<Codec> codec = Codec::Open(options, options.chat, program.model.vocab);
+  absl::StatusOr<Codec> codec = Codec::Open(options, options.chat, program, source);
   if (!codec.ok())
     return codec.status();
   absl::StatusOr<std::vector<int32_t>> text =

@@ -11,8 +11,11 @@
 #include "runtime/template/parser.h"
 #include "runtime/template/run.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
+
+#include <algorithm>
 
 namespace boa {
 
@@ -47,5 +50,26 @@ absl::StatusOr<Rendered> Template::Render(const jinja::Value &globals,
 }
 
 bool Template::has_generation() const { return program->has_generation; }
+
+bool Template::HasVariable(absl::string_view name) const {
+  const std::vector<std::string> &symbols = program->symbols;
+  return std::find(symbols.begin() + jinja::kOwnSymbols, symbols.end(), name) != symbols.end();
+}
+
+bool Template::Mentions(absl::string_view word) const {
+  const absl::string_view all = text();
+  const auto is_word = [&](size_t at) {
+    return at < all.size() &&
+           (absl::ascii_isalnum(static_cast<uint8_t>(all[at])) || all[at] == '_');
+  };
+  for (size_t at = all.find(word); at != all.npos; at = all.find(word, at + 1))
+    if (!(at > 0 && is_word(at - 1)) && !is_word(at + word.size()))
+      return true;
+  return false;
+}
+
+const std::string &Template::name() const { return program->source.name; }
+
+const std::string &Template::text() const { return program->source.text; }
 
 } // namespace boa

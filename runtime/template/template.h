@@ -62,6 +62,13 @@ public:
                                   const RenderOptions &options = {}) const;
   /// Whether it says which parts a model writes.
   bool has_generation() const;
+  /// Whether it has a variable of this name, given or of its own.
+  bool HasVariable(absl::string_view name) const;
+  /// Whether the word stands anywhere in it: as a variable, an attribute or a text.
+  bool Mentions(absl::string_view word) const;
+  /// As errors name it.
+  const std::string &name() const;
+  const std::string &text() const;
 
 private:
   std::shared_ptr<const jinja::Program> program;

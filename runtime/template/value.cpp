@@ -129,18 +129,19 @@ namespace {
 /// Builds the value. A false result ends the parse.
 class Reader : public nlohmann::json_sax<nlohmann::json> {
 public:
+  explicit Reader(bool keep_long) : keep_long(keep_long) {}
   bool null() override { return Put(Value(None())); }
   bool boolean(bool value) override { return Put(Value(value)); }
   bool number_integer(number_integer_t value) override { return Put(Value(int64_t{value})); }
   bool number_unsigned(number_unsigned_t value) override {
     if (value > static_cast<uint64_t>(INT64_MAX))
-      return Fail(absl::StrCat("the number ", value, " has more than 64 bits"));
+      return PutLong(absl::StrCat(value));
     return Put(Value(static_cast<int64_t>(value)));
   }
   bool number_float(number_float_t value, const string_t &text) override {
     // The parser turns long integers into floats.
     if (text.find_first_of(".eE") == std::string::npos)
-      return Fail(absl::StrCat("the number ", text, " has more than 64 bits"));
+      return PutLong(text);
     return Put(Value(value));
   }
   bool string(string_t &value) override { return Put(Value(std::move(value))); }
@@ -149,7 +150,7 @@ public:
   bool start_array(std::size_t) override { return Open(false); }
   bool key(string_t &name) override {
     if (!open.back().names.insert(name).second)
-      return Fail(absl::StrCat("the key `", name, "` stands twice in one object"));
+      return Fail(absl::StrCat("the key `", name.substr(0, 80), "` stands twice in one object"));
     open.back().key = std::move(name);
     return true;
   }
@@ -172,6 +173,7 @@ public:
   std::string fault;
 
 private:
+  static constexpr int64_t kMostValues = 8 << 20; // of 16 bytes at least, and up to 100
   struct Level {
     bool is_object = false;
     std::string key;
@@ -184,6 +186,10 @@ private:
       fault = std::move(what);
     return false;
   }
+  bool PutLong(absl::string_view digits) {
+    std::string why = absl::StrCat("the number ", digits.substr(0, 80), " has more than 64 bits");
+    return keep_long ? Put(Value::Missing(std::move(why))) : Fail(std::move(why));
+  }
   bool Open(bool is_object) {
     if (open.size() >= 64)
       return Fail("nested deeper than 64");
@@ -191,6 +197,8 @@ private:
     return true;
   }
   bool Put(Value value) {
+    if (++count > kMostValues)
+      return Fail(absl::StrCat("more than ", kMostValues, " values"));
     if (open.empty())
       document = std::move(value);
     else if (open.back().is_object)
@@ -199,13 +207,15 @@ private:
       open.back().items.push_back(std::move(value));
     return true;
   }
+  const bool keep_long;
+  int64_t count = 0;
   std::vector<Level> open; // objects and arrays that are not yet at their end
 };
 
 } // namespace
 
-absl::StatusOr<Value> Value::FromJson(absl::string_view text) {
-  Reader reader;
+absl::StatusOr<Value> Value::FromJson(absl::string_view text, bool keep_long) {
+  Reader reader(keep_long);
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &reader))
     return Refuse(reader.fault.empty() ? "no JSON" : reader.fault);
   return std::move(reader.document);

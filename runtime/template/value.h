@@ -77,8 +77,9 @@ public:
   static Value Missing(std::string why);
   static Value Sequence(std::vector<Value> items, List::Shape shape = List::Shape::list);
   static Value Mapping(std::vector<std::pair<Value, Value>> entries);
-  /// Of a document within the reader's limits. Integers of more than 64 bits are refused.
-  static absl::StatusOr<Value> FromJson(absl::string_view text);
+  /// Of a document within the reader's limits. Integers of more than 64 bits are refused, or else
+  /// `keep_long` makes them undefined, and why() says so.
+  static absl::StatusOr<Value> FromJson(absl::string_view text, bool keep_long = false);
 
   Kind kind() const { return static_cast<Kind>(data.index()); }
   bool is(Kind kind) const { return this->kind() == kind; }

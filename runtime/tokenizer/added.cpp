@@ -54,6 +54,21 @@ const AddedToken *AddedFinder::LongestAt(absl::string_view text, size_t at, size
   return longest;
 }
 
+bool AddedFinder::MayBeginAt(absl::string_view text, size_t at) const {
+  if (!begins[static_cast<uint8_t>(text[at])])
+    return false;
+  uint32_t node = 0;
+  for (; at < text.size(); ++at) {
+    auto it = edges.find(static_cast<uint64_t>(node) << 8 | static_cast<uint8_t>(text[at]));
+    if (it == edges.end())
+      return false;
+    node = it->second;
+    if (nodes[node])
+      return true;
+  }
+  return true;
+}
+
 void AddedFinder::Split(absl::string_view text, bool special, const PlainText &plain,
                         std::vector<Section> &sections) const {
   size_t done = 0; // sections reach to here

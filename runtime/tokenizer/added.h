@@ -44,6 +44,8 @@ public:
   void Split(absl::string_view text, bool special, const PlainText &plain,
              std::vector<Section> &sections) const;
   bool empty() const { return nodes.size() == 1; }
+  /// Whether a token begins at `at`, or would with more text behind this one.
+  bool MayBeginAt(absl::string_view text, size_t at) const;
 
 private:
   /// The longest token at `at`; null if there is none.

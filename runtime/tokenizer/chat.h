@@ -1,66 +1,47 @@
-//===- chat.h - Conversations as the text that a model was trained on  -*- C++ -*-===//
+//===- chat.h - Conversations, and templates that make texts of them  -*- C++ -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A model's file has a Jinja program that makes a text of messages. We run no Jinja. Known programs
-// are recognised by comparing, and our own code gives the same text. Others are refused.
+// A template is a program of Jinja that came with a model (runtime/template). Some of our own have
+// a name. Any file may hold another.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TOKENIZER_CHAT_H
 #define BOA_RUNTIME_TOKENIZER_CHAT_H
 
+#include "runtime/template/template.h"
+#include "runtime/template/value.h"
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace boa {
 
-struct ChatMessage {
-  std::string role, content; // role: system, user or assistant
-  bool is_learnt = true;     // of an assistant: false leaves it out of the targets
+/// What templates take. A message is a mapping with `role`, and all else that the user gave it.
+struct Conversation {
+  std::vector<jinja::Value> messages;
+  std::vector<bool> learnt; // by message: whether it is an answer from which the model learns
+  /// Other variables of the template: tools, documents, enable_thinking and so on.
+  std::vector<std::pair<std::string, jinja::Value>> variables;
+  bool has_tools() const;
 };
 
-/// A part of the text of a conversation.
-struct ChatPart {
-  std::string text;
-  bool is_content = false; // what somebody wrote: special tokens in it are text
-  bool is_target = false;  // what the model has to write: an answer, and the mark of its end
+struct KnownTemplate {
+  const char *name, *text;
 };
+/// Those of templates/.
+const std::vector<KnownTemplate> &KnownTemplates();
 
-struct ChatStyle;
-
-class ChatTemplate {
-public:
-  /// `source` names the file in errors.
-  static absl::StatusOr<ChatTemplate> Recognize(absl::string_view jinja, const std::string &source);
-  /// The names of known templates.
-  static std::vector<std::string> Names();
-  static absl::StatusOr<ChatTemplate> Named(absl::string_view name);
-
-  std::string name() const;
-  /// `bos` and `eos` are the texts of these tokens. `ask`: the beginning of an answer follows.
-  absl::StatusOr<std::string> Render(const std::vector<ChatMessage> &messages, bool ask,
-                                     absl::string_view bos, absl::string_view eos) const;
-
-  /// The same text in its parts.
-  absl::StatusOr<std::vector<ChatPart>> Parts(const std::vector<ChatMessage> &messages, bool ask,
-                                              absl::string_view bos, absl::string_view eos) const;
-  /// The text of all that it writes itself.
-  std::string Marks() const;
-  /// What ends an answer; "": the token that ends a text.
-  std::string EndOfAnswer() const;
-  bool BeginsWithBos() const;
-
-private:
-  explicit ChatTemplate(const ChatStyle &style) : style(&style) {}
-  const ChatStyle *style;
-};
+/// The template of this name, or that of a file.
+absl::StatusOr<std::string> TemplateText(const std::string &form);
+absl::StatusOr<Template> OpenTemplate(const std::string &form);
 
 } // namespace boa
 

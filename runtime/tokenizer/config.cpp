@@ -11,13 +11,16 @@
 // A model ends its text with the token that ends a document, and with those that
 // generation_config.json names; where that names none, with those of config.json.
 //
-// The chat template is in tokenizer_config.json; newer models have it in chat_template.jinja.
+// The chat template is in chat_template.jinja, else in chat_template.json, else in
+// tokenizer_config.json. A list of named templates has `default`, and perhaps `tool_use`.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/formats/json.h"
 #include "runtime/io/folder_file.h"
 #include "runtime/tokenizer/huggingface.h"
 #include "runtime/tokenizer/readers.h"
+
+#include "absl/strings/match.h"
 
 #include <algorithm>
 #include <optional>
@@ -31,6 +34,7 @@ using Json = nlohmann::json;
 /// In the order in which they hold. The first two write tokens as texts, the others as ids.
 constexpr const char *kConfig = "tokenizer_config.json", *kModel = "config.json",
                      *kGeneration = "generation_config.json", *kJinja = "chat_template.jinja",
+                     *kChatJson = "chat_template.json",
                      *kNaming[] = {kConfig, "special_tokens_map.json", kModel, kGeneration};
 
 struct NamingFile {
@@ -165,6 +169,59 @@ absl::Status ReadToken(const std::vector<NamingFile> &files, const std::string &
   return absl::OkStatus();
 }
 
+/// `chat_template`: a text, or a list of {"name", "template"}, or an object of texts by their
+/// names.
+absl::Status ReadTemplates(const std::string &path, const Json &json, Definition::Chat &chat) {
+  const Json *value = JsonMember(json, "chat_template");
+  if (!value)
+    return absl::OkStatus();
+  if (value->is_string()) {
+    chat.jinja = value->get<std::string>();
+    chat.source = path;
+    return absl::OkStatus();
+  }
+  std::vector<std::pair<std::string, std::string>> named;
+  if (value->is_object())
+    for (const auto &[name, text] : value->items())
+      named.emplace_back(name, JsonText(*value, name.c_str()));
+  else if (value->is_array())
+    for (const Json &entry : *value)
+      named.emplace_back(JsonText(entry, "name"), JsonText(entry, "template"));
+  std::string names;
+  for (auto &[name, text] : named) {
+    absl::StrAppend(&names, names.empty() ? "" : ", ", Backquoted(name));
+    if (name == "default") {
+      chat.jinja = std::move(text);
+      chat.source = path;
+    } else if (name == "tool_use") {
+      chat.with_tools = std::move(text);
+    }
+  }
+  if (chat.jinja.empty())
+    return RefuseFile(path,
+                      "`chat_template`: expected a text, or a list with one named `default`, ",
+                      "but found ", names.empty() ? value->type_name() : names);
+  return absl::OkStatus();
+}
+
+/// Special tokens by the names that templates use.
+void ReadNames(const Json &json, Definition::Chat &chat) {
+  for (const auto &[name, value] : json.items()) {
+    const std::string text = value.is_string()   ? value.get<std::string>()
+                             : value.is_object() ? JsonText(value, "content")
+                                                 : "";
+    if (absl::EndsWith(name, "_token") && !text.empty() && name != "bos_token" &&
+        name != "eos_token")
+      chat.tokens.emplace_back(name, text);
+  }
+}
+
+/// The text of a file; "" if there is none.
+absl::StatusOr<std::string> ReadIfThere(const std::string &folder, const std::string &name) {
+  absl::StatusOr<std::string> text = ReadFolderFile(folder, name);
+  return absl::IsNotFound(text.status()) ? "" : text;
+}
+
 } // namespace
 
 absl::Status ReadConfig(const std::string &folder, Definition &definition) {
@@ -174,21 +231,41 @@ absl::Status ReadConfig(const std::string &folder, Definition &definition) {
   for (auto [token, id] : {std::pair("bos", &definition.bos), std::pair("eos", &definition.eos)})
     if (absl::Status status = ReadToken(*files, token, definition, *id); !status.ok())
       return status;
-  if (!files->empty() && files->front().name == kConfig)
-    definition.chat_template = JsonText(files->front().json, "chat_template");
-  const absl::StatusOr<std::string> jinja = ReadFolderFile(folder, kJinja);
-  if (jinja.ok())
-    definition.chat_template = *jinja;
-  return jinja.ok() || absl::IsNotFound(jinja.status()) ? absl::OkStatus() : jinja.status();
+  Definition::Chat &chat = definition.chat;
+  if (!files->empty() && files->front().name == kConfig) {
+    ReadNames(files->front().json, chat);
+    absl::Status status = ReadTemplates(files->front().path, files->front().json, chat);
+    if (!status.ok())
+      return status;
+  }
+  absl::StatusOr<std::string> json = ReadIfThere(folder, kChatJson);
+  absl::StatusOr<std::string> jinja = ReadIfThere(folder, kJinja);
+  if (!json.ok() || !jinja.ok())
+    return json.ok() ? jinja.status() : json.status();
+  if (!json->empty()) {
+    const std::string path = absl::StrCat(folder, "/", kChatJson);
+    absl::StatusOr<Json> read = ParseJson(*json);
+    absl::Status status = read.status();
+    if (status.ok())
+      status = ReadTemplates(path, *read, chat);
+    if (!status.ok())
+      return read.ok() ? status : RefuseFile(path, status.message());
+  }
+  if (!jinja->empty()) {
+    chat.jinja = *std::move(jinja);
+    chat.source = absl::StrCat(folder, "/", kJinja);
+    chat.with_tools.clear();
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<std::string>> PartsBeside(const std::string &folder) {
   std::vector<std::string> parts;
-  for (const char *name : {kConfig, kJinja}) {
-    absl::StatusOr<std::string> text = ReadFolderFile(folder, name);
-    if (!text.ok() && !absl::IsNotFound(text.status()))
+  for (const char *name : {kConfig, kJinja, kChatJson}) {
+    absl::StatusOr<std::string> text = ReadIfThere(folder, name);
+    if (!text.ok())
       return text.status();
-    parts.push_back(text.value_or(""));
+    parts.push_back(*std::move(text));
   }
   absl::StatusOr<std::vector<NamingFile>> files = ReadNaming(folder);
   if (!files.ok())

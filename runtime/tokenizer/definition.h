@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace boa {
@@ -125,7 +126,14 @@ struct Definition {
   bool strip_first_space = false; // spaces
   bool cleanup = false;           // wordpiece: no space before punctuation
 
-  std::string chat_template; // "": none
+  /// What the files beside it, or its metadata, say of conversations.
+  struct Chat {
+    std::string jinja, source; // the template, and the file that has it; "": none
+    std::string with_tools;    // another one, for conversations with tools; "": none
+    /// The texts of special tokens by the names that templates use, such as pad_token, but for
+    /// those of bos and eos.
+    std::vector<std::pair<std::string, std::string>> tokens;
+  } chat;
   /// Where files disagree, for the user.
   std::vector<std::string> notes;
 };

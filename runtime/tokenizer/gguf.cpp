@@ -240,7 +240,17 @@ absl::StatusOr<Definition> ReadGguf(const std::string &path) {
   // Byte-level models have a token for every byte.
   if (model != "gpt2" && unknown >= 0)
     definition->unknown = unknown;
-  definition->chat_template = file->Text("tokenizer.chat_template");
+  Definition::Chat &chat = definition->chat;
+  chat.jinja = file->Text("tokenizer.chat_template");
+  chat.with_tools = file->Text("tokenizer.chat_template.tool_use");
+  chat.source = chat.jinja.empty() ? "" : path;
+  for (auto [name, key] : {std::pair("unk_token", "unknown"), std::pair("pad_token", "padding"),
+                           std::pair("mask_token", "mask")}) {
+    const int64_t id = file->Number(absl::StrCat("tokenizer.ggml.", key, "_token_id"), -1);
+    for (const AddedToken &token : definition->added)
+      if (token.id == id)
+        chat.tokens.emplace_back(name, token.content);
+  }
   return definition;
 }
 

@@ -53,6 +53,8 @@ public:
   bool IsAdded(int32_t id) const { return is_added[id]; }
   /// The ids of the added tokens that stand somewhere in a text.
   std::vector<int32_t> FindAdded(absl::string_view text) const;
+  /// Those of the file, in its order.
+  const std::vector<AddedToken> &added_tokens() const { return definition.added; }
   /// What an id is in a text.
   const std::string &TextOf(int32_t id) const { return texts[id]; }
   int32_t bos() const { return definition.bos; }
@@ -63,8 +65,9 @@ public:
   const std::vector<std::string> &notes() const { return definition.notes; }
   /// Whether special tokens are looked for in a text that was changed before.
   bool NormalizesSpecial() const;
+  const Definition::Chat &chat() const { return definition.chat; }
   /// The Jinja text of the file; "" if there is none.
-  const std::string &chat_template() const { return definition.chat_template; }
+  const std::string &chat_template() const { return definition.chat.jinja; }
   /// Where a long text can be cut so that both parts together have the tokens of the whole: the
   /// last such place before the end, 0 if there is none.
   size_t FindCut(absl::string_view text) const;

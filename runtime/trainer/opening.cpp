@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/opening.h"
 
+#include "runtime/generate/template_date.h"
 #include "runtime/state/computation.h"
 #include "runtime/support/units.h"
 #include "runtime/trainer/output_checks.h"
@@ -19,6 +20,7 @@
 #include "runtime/weights/parameter_storages.h"
 #include "runtime/weights/restore.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -53,6 +55,10 @@ absl::StatusOr<Data> OpenData(const TrainRequest &request, const InterruptGuard 
   DataOptions options(request.program());
   options.cache.directory = FolderOfTokens(request.options().tokens, request.directories()[0]);
   options.cache.is_named = !request.options().tokens.empty();
+  if (absl::StrContains(options.data + options.validate,
+                        "chat(")) // the tokens of a state stay the same
+    options.cache.date =
+        TemplateDateOf(request.disk(), request.directories()[0], request.options().at);
   Progress progress(request.options().quiet ? nullptr : request.options().out, 0, 0);
   ProgressLine line("makes tokens: ");
   options.cache.say = [&](const std::string &text) { progress.Say(text); };

@@ -26,6 +26,8 @@
 
 namespace boa {
 
+static constexpr char kTemplateFile[] = "chat_template.jinja"; // the others are read after it
+
 static constexpr const char *kSmallFiles[] = {"generation_config.json",
                                               "tokenizer.json",
                                               "tokenizer_config.json",
@@ -35,7 +37,7 @@ static constexpr const char *kSmallFiles[] = {"generation_config.json",
                                               "vocab.txt",
                                               "special_tokens_map.json",
                                               "added_tokens.json",
-                                              "chat_template.jinja",
+                                              kTemplateFile,
                                               "chat_template.json",
                                               "LICENSE",
                                               "LICENSE.txt",
@@ -73,10 +75,15 @@ absl::Status WriteSmallFile(const std::string &path, const std::string &text) {
   return status.ok() ? file->Publish() : status;
 }
 
-absl::StatusOr<std::string> CopySmallFiles(const std::string &from, const std::string &to) {
+absl::StatusOr<std::string> CopySmallFiles(const std::string &from, const std::string &to,
+                                           const std::string &jinja) {
   if (absl::Status status = SystemFiles().MakeDirectory(to);
       !status.ok() && !absl::IsAlreadyExists(status))
     return status;
+  if (!jinja.empty())
+    if (absl::Status status = WriteSmallFile(absl::StrCat(to, "/", kTemplateFile), jinja);
+        !status.ok())
+      return status;
   if (IsGgufName(from)) {
     const auto files = TokenizerOfGguf(from);
     if (absl::IsFailedPrecondition(files.status()))
@@ -91,6 +98,8 @@ absl::StatusOr<std::string> CopySmallFiles(const std::string &from, const std::s
   }
   bool has_tokenizer = false;
   for (const char *name : kSmallFiles) {
+    if (!jinja.empty() && name == absl::string_view(kTemplateFile))
+      continue;
     absl::StatusOr<std::string> text = ReadFolderFile(from, name);
     if (absl::IsNotFound(text.status()))
       continue;

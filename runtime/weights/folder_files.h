@@ -20,9 +20,10 @@ std::string FolderBeside(const std::string &spec);
 
 /// Copies those of a folder that belong to a tokenizer, to generation or to its licence. A file
 /// that is there already with other contents is refused. Makes the folder if need be. Of a GGUF
-/// file, those are made that it stands for (TokenizerOfGguf). Returns "", or a note that there is
-/// no tokenizer.
-absl::StatusOr<std::string> CopySmallFiles(const std::string &from, const std::string &to);
+/// file, those are made that it stands for (TokenizerOfGguf). `jinja` is the chat template instead
+/// of the folder's; "": that one. Returns "", or a note that there is no tokenizer.
+absl::StatusOr<std::string> CopySmallFiles(const std::string &from, const std::string &to,
+                                           const std::string &jinja = "");
 
 /// Whether an import or export gives this name to a file of its folder.
 bool IsNameOfFolder(const std::string &name);

@@ -191,8 +191,12 @@ absl::StatusOr<std::map<std::string, std::string>> TokenizerOfGguf(const std::st
         std::pair("pad_token", file->Number("tokenizer.ggml.padding_token_id", -1))})
     if (id >= 0 && id < int64_t(texts.size()))
       config[key] = texts[size_t(id)];
-  if (!read->chat_template.empty())
-    config["chat_template"] = read->chat_template;
+  const Definition::Chat &chat = read->chat;
+  if (!chat.with_tools.empty())
+    config["chat_template"] = {{{"name", "default"}, {"template", chat.jinja}},
+                               {{"name", "tool_use"}, {"template", chat.with_tools}}};
+  else if (!chat.jinja.empty())
+    config["chat_template"] = chat.jinja;
   std::map<std::string, std::string> files = {{"tokenizer.json", Print(all, 1)},
                                               {"tokenizer_config.json", Print(config, 2)}};
   // The other tokens that end a text: those of a turn and of a message.

@@ -63,6 +63,23 @@ TEST(DataTest, TextsAndConversationsHaveATokenizer) {
             "mix(0.7 text(\"" + folder + "/*.txt\", tokenizer = \"" + folder +
                 "/t.json\", special = true), 0.3 chat(\"" + folder + "/c\", tokenizer = \"" +
                 folder + "/t.json\", template = \"chatml\", packed = false))");
+  // A template has a name, or is a file relative to the spec.
+  std::ofstream(folder + "/own.jinja") << "{{ messages }}";
+  EXPECT_EQ(
+      read("data = chat(\"c\", \"t.json\", template = \"own.jinja\")", folder + "/tiny.boa").data,
+      "chat(\"" + folder + "/c\", tokenizer = \"" + folder + "/t.json\", template = \"" + folder +
+          "/own.jinja\")");
+  FrontendResult none = compileTexts(
+      {{folder + "/tiny.boa", edited("  data = \"corpus.txt\"\n",
+                                     "  data = chat(\"c\", \"t.json\", template = \"chatlm\")\n")}},
+      {});
+  EXPECT_NE(
+      none.diagnostics.find(
+          "tiny.boa:18:41: error: there is no template and no file " + folder +
+          "/chatlm; the templates are chatml, smollm2, qwen2, qwen2.5, llama3, llama3.1, gemma, "
+          "gemma2, mistral-v0.2, mistral-v1, mistral-nemo, mistral-v7\n"),
+      std::string::npos)
+      << none.diagnostics;
   // Attention is within documents where several share a sequence, unless the spec says otherwise.
   for (auto [rest, mask] : {std::pair("", true), std::pair(", packed = false", false)}) {
     const std::string data = std::string("data = chat(\"c\", \"t.json\"") + rest + ")";

@@ -11,6 +11,7 @@
 // tokens, the index and the targets of one, and records of conversations.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/data/chat_form.h"
 #include "runtime/data/data.h"
 #include "runtime/data/documents.h"
 #include "runtime/data/records.h"
@@ -131,17 +132,26 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
       fuzz::Require(marks->Read(0, bits).ok() && marks->marked() <= marks->tokens(),
                     "marks that open can be read");
     }
+  static const ChatForm form(*OpenTemplate("chatml"), {});
+  const auto read = [](int64_t, absl::string_view line, int64_t) {
+    const auto record = ParseRecord(line, [](bool) { return &form.jinja(); });
+    if (!record.ok())
+      return absl::OkStatus();
+    fuzz::Require(record->is_pair ? !record->completion.empty()
+                                  : !record->conversation.messages.empty(),
+                  "a record has something to learn");
+    const auto texts = form.Answers(record->conversation);
+    for (const ChatText &text : texts.ok() ? *texts : std::vector<ChatText>()) {
+      size_t done = 0;
+      for (const auto &[begin, end] : text.targets) {
+        fuzz::Require(done <= begin && begin < end && end <= text.text.size(),
+                      "targets are parts of the text, in order");
+        done = end;
+      }
+    }
+    return absl::OkStatus();
+  };
   if (absl::StatusOr<InputFile> file = InputFile::Open(path); file.ok())
-    fuzz::Require(ReadLines(*file,
-                            [](int64_t, absl::string_view line, int64_t) {
-                              if (absl::StatusOr<ChatRecord> record = ParseRecord(line);
-                                  record.ok())
-                                fuzz::Require(record->is_pair ? !record->completion.empty()
-                                                              : !record->messages.empty(),
-                                              "a record has something to learn");
-                              return absl::OkStatus();
-                            })
-                      .ok(),
-                  "lines can be read");
+    fuzz::Require(ReadLines(*file, read).ok(), "lines can be read");
   return 0;
 }

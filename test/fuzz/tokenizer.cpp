@@ -10,7 +10,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/formats/gguf.h"
-#include "runtime/tokenizer/chat.h"
 #include "runtime/tokenizer/tokenizer.h"
 #include "test/fuzz/support.h"
 
@@ -64,7 +63,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   absl::StatusOr<std::shared_ptr<const Tokenizer>> tokenizer = Tokenizer::Open(path, "gpt-2");
   if (!tokenizer.ok())
     return 0;
-  (void)ChatTemplate::Recognize((*tokenizer)->chat_template(), path).ok();
   for (const char *text : kTexts)
     TryText(*tokenizer, text);
   return 0;

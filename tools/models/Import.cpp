@@ -9,6 +9,7 @@
 #include "passes/model/CanonicalText.h"
 #include "passes/target/runtime/Descriptor.h"
 #include "runtime/abi/program.h"
+#include "runtime/abi/sources.h"
 #include "runtime/io/file_system.h"
 #include "runtime/io/folder_file.h"
 #include "runtime/io/new_file.h"
@@ -17,6 +18,7 @@
 #include "runtime/support/interrupt.h"
 #include "runtime/support/printable.h"
 #include "runtime/support/units.h"
+#include "runtime/tokenizer/chat.h"
 #include "runtime/trainer/create_state.h"
 #include "runtime/trainer/output_checks.h"
 #include "runtime/weights/adapter_folder.h"
@@ -255,6 +257,11 @@ absl::Status exportFolder(const ExportOptions &options) {
   absl::StatusOr<std::string> json = ModelConfigWithType(like, options.weights.bf16);
   if (!json.ok())
     return json.status();
+  // Whoever asks the model does it by the template with which it was trained.
+  const std::string form = TemplateOf(program->train.data);
+  absl::StatusOr<std::string> jinja = form.empty() ? "" : TemplateText(form);
+  if (!jinja.ok())
+    return jinja.status();
   if (absl::Status status = CheckExportFolder(*program, options.folder, options.weights);
       !status.ok())
     return status;
@@ -283,7 +290,7 @@ absl::Status exportFolder(const ExportOptions &options) {
       ExportFolder(SystemFiles(), *program, state, options.folder, weights);
   if (!bytes.ok())
     return IfInterrupted(bytes.status(), notExported(options.folder));
-  absl::StatusOr<std::string> noTokenizer = CopySmallFiles(like, options.folder);
+  absl::StatusOr<std::string> noTokenizer = CopySmallFiles(like, options.folder, *jinja);
   absl::Status status = noTokenizer.status();
   // It makes the folder complete.
   if (status.ok())

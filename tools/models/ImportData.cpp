@@ -104,6 +104,8 @@ absl::StatusOr<ImportedData> readImportedData(const std::string &data, const std
   for (size_t i = 0; i < sources.size(); ++i) {
     const DataSource &source = sources[i];
     written[i].files = checked[i].files = besideSpec(source.files, spec);
+    if (!source.form.empty() && !IsTemplateName(source.form))
+      written[i].form = checked[i].form = besideSpec(source.form, spec);
     if (source.is_tokenized() && source.tokenizer.empty())
       return absl::NotFoundError(
           absl::StrCat("--data ", data, ": `", folder,

@@ -31,11 +31,11 @@ TEST(RecordsTest, ColumnsAreReadOrRefused) {
   for (const char *key : {"system", "system_prompt", "system_message"}) {
     const auto record = parsed(absl::StrCat(", \"", key, "\": \"You are a pirate.\""));
     ASSERT_TRUE(record.ok()) << record.status();
-    ASSERT_EQ(record->messages.size(), 3u);
-    EXPECT_EQ(record->messages[0].role, "system");
-    EXPECT_EQ(record->messages[0].content, "You are a pirate.");
+    ASSERT_EQ(record->conversation.messages.size(), 3u);
+    EXPECT_EQ(record->conversation.messages[0].Find("role")->text(), "system");
+    EXPECT_EQ(record->conversation.messages[0].Find("content")->text(), "You are a pirate.");
   }
-  EXPECT_EQ(parsed(R"(, "system": "p", "system_prompt": "p")")->messages.size(), 3u);
+  EXPECT_EQ(parsed(R"(, "system": "p", "system_prompt": "p")")->conversation.messages.size(), 3u);
   EXPECT_THAT(error(R"(, "system": "p", "system_prompt": "r")"),
               HasSubstr("`system_prompt` differs from the system prompt that the messages have"));
   EXPECT_THAT(error(R"(, "system": ["p"])"), HasSubstr("expected `system` to be a text"));
@@ -51,7 +51,7 @@ TEST(RecordsTest, ColumnsAreReadOrRefused) {
         R"("tools": false)", R"("weight": 1.0)", R"("train": true, "label": true)"}) {
     const auto record = parsed(absl::StrCat(", ", column));
     ASSERT_TRUE(record.ok()) << column << record.status();
-    EXPECT_EQ(record->messages.size(), 2u) << column;
+    EXPECT_EQ(record->conversation.messages.size(), 2u) << column;
     EXPECT_TRUE(record->unread.empty()) << column;
   }
   for (const char *key : {"tools", "chosen", "rejected", "instruction", "text", "images", "labels",
@@ -74,7 +74,7 @@ TEST(RecordsTest, ColumnsAreReadOrRefused) {
         {"role": "assistant", "content": "b", )" +
                     keys + "}]}");
     EXPECT_TRUE(record.ok()) << keys << record.status();
-    return !record.ok() || record->messages[2].is_learnt;
+    return !record.ok() || record->conversation.learnt[2];
   };
   for (const char *no : {R"("train": false)", R"("training": false)", R"("loss": false)",
                          R"("weight": 0)", R"("weight": 0.0)", R"("weight": 1, "train": false)"})
@@ -84,8 +84,7 @@ TEST(RecordsTest, ColumnsAreReadOrRefused) {
     EXPECT_TRUE(is_learnt(yes)) << yes;
   EXPECT_THAT(error("", R"(, "train": "no")"), HasSubstr("expected `train` to be true or false"));
   EXPECT_THAT(error("", R"(, "train_detail": [1])"), HasSubstr("`train_detail` changes"));
-  EXPECT_THAT(error("", R"(, "thinking": "hm")"),
-              HasSubstr("message 2 of `conversations`: `thinking`"));
+  EXPECT_THAT(error("", R"(, "thinking": "hm")"), HasSubstr("message 2: `thinking`"));
   EXPECT_THAT(
       std::string(ParseRecord(R"({"messages": [{"role": "user", "content": "q", "train": true},
         {"role": "assistant", "content": "a"}]})")
@@ -95,7 +94,39 @@ TEST(RecordsTest, ColumnsAreReadOrRefused) {
   const auto described = ParseRecord(
       R"({"id": 1, "source": "web", "score": 0.5, "messages": [{"role": "user", "content": "q", "lang": "en"}, {"role": "assistant", "content": "a"}]})");
   ASSERT_TRUE(described.ok()) << described.status();
-  EXPECT_EQ(described->unread, (std::vector<std::string>{"lang", "id", "score", "source"}));
+  EXPECT_EQ(described->unread, (std::vector<std::string>{"lang", "id", "source", "score"}));
+}
+
+// What is no form of a record, and what is wrong in one.
+TEST(RecordsTest, FormsThatAreWrong) {
+  const auto error = [](const std::string &line) {
+    return std::string(ParseRecord(line).status().message());
+  };
+  EXPECT_EQ(error(R"({"id": 1})"),
+            "expected `messages`, `conversations`, `prompt` and `completion`, `instruction` and "
+            "`output`, or `text`");
+  EXPECT_EQ(error(R"({"chosen": [1], "rejected": [2]})"),
+            "`chosen` and `rejected` are preferences, which are not done; with `prompt` and "
+            "`completion`, an answer is learnt");
+  EXPECT_EQ(error(R"({"instruction": "a", "input": ""})"), "expected the key `output`");
+  EXPECT_EQ(error(R"({"instruction": "a", "output": ""})"), "`output` is empty");
+  EXPECT_EQ(error(R"({"instruction": "a", "input": 1, "output": "b"})"),
+            "expected `input` to be a text but found number");
+  EXPECT_EQ(error(R"({"instruction": "a", "output": "b", "text": "another"})"),
+            "`text` changes what the model reads or learns, and is not done; where it should not "
+            "count, remove it");
+  EXPECT_EQ(error(R"({"text": ""})"), "`text` is empty");
+  EXPECT_EQ(error(R"({"prompt": [{"role": "user", "content": "a"}], "completion":
+                      [{"role": "user", "content": "b"}]})"),
+            "no message of the assistant is to be learnt");
+  EXPECT_EQ(error(R"({"prompt": "a", "completion": [{"content": "b"}]})"),
+            "message 1 of `completion`: expected the key `role`");
+  EXPECT_EQ(error(R"({"messages": [{"role": "user", "content": ["a"]}]})"),
+            "message 1 of `messages`: expected `content` to be a text, or a list of {\"type\": "
+            "\"text\", \"text\": \"...\"}, but found a list of string");
+  EXPECT_EQ(error(R"({"conversations": [{"from": "function_call", "value": "now"}]})"),
+            "message 1 of `conversations`: expected the call of a function to be an object with "
+            "`name` and `arguments`");
 }
 
 // Files that are no records or texts yet are named, with the command that makes them so.

@@ -4,9 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/data/conversation.h"
 #include "runtime/data/data.h"
 #include "runtime/formats/json.h"
+#include "test/runtime/data/tokenized.h"
 #include "test/runtime/scratch.h"
 
 #include "absl/strings/str_cat.h"
@@ -23,109 +23,6 @@ namespace boa {
 namespace {
 
 using testing::HasSubstr;
-using Tokens = std::vector<int32_t>;
-constexpr int32_t kStart = 420, kEnd = 421; // <|im_start|> and <|im_end|>
-
-/// The small GPT-2 of the tokenizer's tests, with the marks of chatml.
-class TokenizedTest : public testing::Test {
-protected:
-  TokenizedTest() {
-    auto tokenizer = *ParseJson(ReadWhole(std::string(BOA_GOLDEN) + "/gpt2.json"));
-    for (auto [id, text] : {std::pair(kStart, "<|im_start|>"), std::pair(kEnd, "<|im_end|>")})
-      tokenizer["added_tokens"].push_back({{"id", id},
-                                           {"content", text},
-                                           {"single_word", false},
-                                           {"lstrip", false},
-                                           {"rstrip", false},
-                                           {"normalized", false},
-                                           {"special", true}});
-    scratch.Write("tokenizer.json", tokenizer.dump());
-    scratch.Write("tokenizer_config.json", R"({"eos_token": "<|end|>"})");
-    options.vocab = 422;
-    options.context = 16;
-    options.micro_batch = options.micro_batches = 1;
-    options.cache.directory = scratch.path("cache");
-    options.cache.say = [this](const std::string &text) { said += text + "\n"; };
-  }
-
-  std::string Call(const std::string &kind, const std::string &files) const {
-    return absl::StrCat(kind, "(\"", scratch.path(files), "\", tokenizer = \"",
-                        scratch.path("tokenizer.json"), "\"",
-                        kind == "chat" ? ", template = \"chatml\")" : ")");
-  }
-  Data Open() {
-    said = "";
-    absl::StatusOr<Data> data = Data::Open(options);
-    EXPECT_TRUE(data.ok()) << data.status();
-    return data.ok() ? *std::move(data) : Data();
-  }
-  std::string Error() { return std::string(Data::Open(options).status().message()); }
-  std::string ErrorOf(const std::string &lines) {
-    scratch.Write("bad.jsonl", lines);
-    options.data = Call("chat", "bad.jsonl");
-    return Error();
-  }
-  /// Of an epoch.
-  static int64_t Sequences(const Data &data) {
-    const std::string text = data.Describe();
-    return std::atoll(text.c_str() + text.rfind(", ", text.find(" to train on")) + 2);
-  }
-  void Fill(const Data &data, int64_t step) {
-    tokens.resize(size_t(options.context));
-    starts = targets = tokens;
-    ASSERT_TRUE(data.FillTraining(step, 0, tokens.data(), targets.data(), starts.data()).ok());
-  }
-  std::shared_ptr<const Tokenizer> Opened() {
-    return *Tokenizer::Open(scratch.path("tokenizer.json"));
-  }
-
-  Scratch scratch{FastDirectory()};
-  DataOptions options;
-  std::string said;
-  Tokens tokens, targets, starts; // of a sequence
-};
-
-constexpr char kHello[] = R"({"messages": [{"role": "user", "content": "Hi"}, )"
-                          R"({"role": "assistant", "content": "Yes"}]})"
-                          "\n";
-
-// Only the answer and the mark of its end are targets, and a mark that a user writes is text.
-TEST_F(TokenizedTest, AnswersAreTargets) {
-  auto encoder = ConversationEncoder::Create(Opened(), "chatml", scratch.path("tokenizer.json"));
-  ASSERT_TRUE(encoder.ok()) << encoder.status();
-  const auto target_text = [&](const std::string &line, int ends) {
-    absl::StatusOr<ChatRecord> record = ParseRecord(line);
-    EXPECT_TRUE(record.ok()) << record.status();
-    tokens.clear();
-    std::vector<bool> flags;
-    EXPECT_TRUE(encoder->Encode(*record, tokens, flags).ok());
-    EXPECT_EQ(tokens.size(), flags.size());
-    EXPECT_EQ(std::count(tokens.begin(), tokens.end(), kEnd), ends);
-    Tokens learnt;
-    for (size_t i = 0; i < tokens.size(); ++i)
-      if (flags[i])
-        learnt.push_back(tokens[i]);
-    return *Decode(Opened(), learnt, /*show_special=*/true);
-  };
-  EXPECT_EQ(target_text(kHello, 2), "Yes<|im_end|>");
-  EXPECT_EQ(*Decode(Opened(), tokens, true),
-            "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nYes<|im_end|>\n");
-  EXPECT_EQ(target_text(R"({"messages": [{"role": "user", "content": "a<|im_end|>b<|im_start|>"},
-      {"role": "assistant", "content": "c<|im_end|>d"}]})",
-                        2),
-            "c<|im_end|>d<|im_end|>");
-  EXPECT_EQ(target_text(R"({"conversations": [{"from": "human", "value": "1"},
-      {"from": "gpt", "value": "2"}, {"from": "human", "value": "3"},
-      {"from": "gpt", "value": "4"}]})",
-                        4),
-            "2<|im_end|>4<|im_end|>");
-  EXPECT_EQ(target_text(R"({"messages": [{"role": "user", "content": "1"},
-      {"role": "assistant", "content": "2", "weight": 0}, {"role": "user", "content": "3"},
-      {"role": "assistant", "content": "4"}]})",
-                        4),
-            "4<|im_end|>");
-  EXPECT_EQ(target_text(R"({"prompt": "1 + 1 =<|end|>", "completion": " 2"})", 0), " 2<|end|>");
-}
 
 // Windows that have no target are left out, and each target comes once in an epoch.
 TEST_F(TokenizedTest, EachTargetComesOnceInAnEpoch) {
@@ -149,6 +46,14 @@ TEST_F(TokenizedTest, EachTargetComesOnceInAnEpoch) {
     counted += count;
   }
   EXPECT_EQ(counted, 80);
+}
+
+// The last window may be without a target, wherever it ends in a byte of marks.
+TEST_F(TokenizedTest, TheLastWindowMayHaveNoTarget) {
+  scratch.Write("a.jsonl", std::string(kHello) + kHello);
+  options.data = options.validate = Call("chat", "a.jsonl");
+  for (options.context = 2; options.context < 44; ++options.context)
+    EXPECT_GT(Sequences(Open()), 0);
 }
 
 // Documents that are not packed begin a window each, and padding is never learnt.
@@ -425,8 +330,8 @@ TEST_F(TokenizedTest, WrongLinesAreNamed) {
               HasSubstr("line 1: message 1 of `messages`: expected the key `content`"));
   EXPECT_THAT(ErrorOf(R"({"messages": [{"role": "user", "content": null}]})"),
               HasSubstr("expected `content` to be a text but found null"));
-  EXPECT_THAT(ErrorOf(R"({"messages": [{"role": "tool", "content": "a"}]})"),
-              HasSubstr("expected the role system, user or assistant but found `tool`"));
+  EXPECT_THAT(ErrorOf(R"({"messages": [{"role": "", "content": "a"}]})"),
+              HasSubstr("message 1 of `messages`: `role` is empty"));
   EXPECT_THAT(ErrorOf(R"({"messages": [{"role": "user", "content": "a"}]})"),
               HasSubstr("line 1: no message of the assistant is to be learnt"));
   EXPECT_THAT(ErrorOf(R"({"prompt": "a"})"), HasSubstr("expected the key `completion`"));
@@ -463,7 +368,9 @@ TEST_F(TokenizedTest, WhatDoesNotFitTogetherIsRefused) {
   options.data = absl::StrCat("chat(\"", scratch.path("a.jsonl"), "\", tokenizer = \"",
                               scratch.path("tokenizer.json"), "\")");
   EXPECT_THAT(Error(), HasSubstr("a.jsonl`, line 1: `"));
-  EXPECT_THAT(Error(), HasSubstr("it has no chat template, which are chatml"));
+  EXPECT_THAT(Error(), HasSubstr("it has no chat template; template = \"NAME\" in chat(...) names "
+                                 "one of chatml, smollm2, "));
+  EXPECT_THAT(Error(), HasSubstr("mistral-v7, or a file of Jinja"));
   options.data = Call("chat", "none*.jsonl");
   EXPECT_THAT(Error(), HasSubstr("no file matches"));
 }

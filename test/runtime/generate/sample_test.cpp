@@ -9,6 +9,8 @@
 
 #include "test/runtime/generate/chat_fixture.h"
 
+#include "gmock/gmock.h"
+
 #include <csignal>
 #include <fstream>
 #include <iostream>
@@ -157,6 +159,20 @@ TEST_F(AnswerTest, AnAnswerEndsWhereItsModelEndsIt) {
                  {{3, "<s>"}});
   Write("config.json", Json::object());
   EXPECT_EQ(*Answer("hi"), "ye");
+}
+
+// A tokenizer may have no template. That of the training's data is the one to ask with.
+TEST_F(AnswerTest, TheTemplateIsThatOfTheTraining) {
+  Write("tokenizer_config.json", {{"eos_token", "<s>"}});
+  EXPECT_THAT(std::string(Answer("hi").status().message()),
+              testing::StartsWith("`" + scratch.path("m/tokenizer.json") +
+                                  "` has no chat template, so it is not known how the model takes "
+                                  "messages: add --template NAME"));
+  const std::string file = scratch.Write("x.jinja", kChatml);
+  for (const std::string &form : {std::string("chatml"), file}) {
+    program.train.data = "chat(\"a.jsonl\", tokenizer = \"t.json\", template = \"" + form + "\")";
+    EXPECT_EQ(*Answer("hi"), "ye") << form;
+  }
 }
 
 TEST_F(AnswerTest, AMessageIsText) {

@@ -1,63 +1,123 @@
-//===- chat_test.cpp - Conversations as Jinja renders them ----------------===//
+//===- chat_test.cpp - Templates with a name ------------------------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/formats/json.h"
 #include "runtime/tokenizer/chat.h"
 
-#include "absl/strings/match.h"
+#include "runtime/abi/sources.h"
+#include "runtime/formats/json.h"
+#include "runtime/tokenizer/content_marks.h"
+#include "test/runtime/scratch.h"
+
 #include "gtest/gtest.h"
 
-#include <fstream>
-#include <iterator>
+#include <set>
 
 using namespace boa;
+using jinja::Value;
 
 namespace {
 
-TEST(Chat, RendersAsJinja) {
-  std::ifstream file(std::string(BOA_GOLDEN) + "/chat.json");
+// Each gives the text of a published template.
+TEST(Chat, NamedTemplatesRenderAsPublishedOnes) {
   absl::StatusOr<nlohmann::json> cases =
-      ParseJson(std::string(std::istreambuf_iterator<char>(file), {}));
+      ParseJson(ReadWhole(std::string(BOA_GOLDEN) + "/chat.json"));
   ASSERT_TRUE(cases.ok()) << cases.status();
-  size_t names = 0;
-  std::string last;
+  std::set<std::string> names;
   for (const nlohmann::json &entry : *cases) {
     const auto name = entry[0].get<std::string>();
-    names += name != last;
-    last = name;
-    std::vector<ChatMessage> messages;
+    names.insert(name);
+    std::vector<Value> messages;
     for (const nlohmann::json &turn : entry[1])
-      messages.push_back({turn[0].get<std::string>(), turn[1].get<std::string>()});
-    absl::StatusOr<ChatTemplate> chat = ChatTemplate::Named(name);
+      messages.push_back(Value::Mapping({{Value("role"), Value(turn[0].get<std::string>())},
+                                         {Value("content"), Value(turn[1].get<std::string>())}}));
+    const Value globals =
+        Value::Mapping({{Value("messages"), Value::Sequence(messages)},
+                        {Value("add_generation_prompt"), Value(entry[2].get<bool>())},
+                        {Value("bos_token"), Value("<bos>")},
+                        {Value("eos_token"), Value("<eos>")}});
+    absl::StatusOr<Template> chat = OpenTemplate(name);
     ASSERT_TRUE(chat.ok()) << chat.status();
-    const absl::StatusOr<std::string> text =
-        chat->Render(messages, entry[2].get<bool>(), "<bos>", "<eos>");
+    const absl::StatusOr<Rendered> text = chat->Render(globals);
     // Null: the template refuses the conversation.
     EXPECT_EQ(text.ok(), !entry[3].is_null()) << name << text.status();
     if (text.ok() && !entry[3].is_null())
-      EXPECT_EQ(*text, entry[3].get<std::string>()) << name;
+      EXPECT_EQ(text->text, entry[3].get<std::string>()) << name;
   }
-  EXPECT_EQ(names, ChatTemplate::Names().size());
+  std::set<std::string> known;
+  for (const KnownTemplate &one : KnownTemplates())
+    known.insert(one.name);
+  EXPECT_EQ(names, known);
+  EXPECT_EQ(known, std::set<std::string>(std::begin(kTemplateNames), std::end(kTemplateNames)));
 }
 
-TEST(Chat, Refusals) {
-  const absl::Status unknown = ChatTemplate::Recognize("{{ messages }}", "a.gguf").status();
-  EXPECT_TRUE(absl::StartsWith(
-      unknown.message(),
-      "`a.gguf`: its chat template is none of the known ones, which are chatml, smollm2"))
-      << unknown;
-  const ChatTemplate gemma = *ChatTemplate::Named("gemma");
-  EXPECT_EQ(gemma.Render({{"system", "a"}, {"user", "b"}}, true, "", "").status().message(),
-            "a conversation with a system message, which gemma does not have");
-  EXPECT_EQ(gemma.Render({{"assistant", "a"}}, true, "", "").status().message(),
-            "a conversation in which user and assistant do not take turns, as gemma has them");
-  EXPECT_EQ(gemma.Render({{"tool", "a"}}, true, "", "").status().message(),
-            "a conversation with the role `tool`; there are system, user and assistant");
-  EXPECT_EQ(gemma.Render({}, true, "", "").status().message(),
-            "a conversation without a message of the user");
+TEST(Chat, OthersAreFiles) {
+  const Scratch scratch;
+  const std::string path = scratch.Write("a.jinja", "{{ messages[0].content }}\n");
+  absl::StatusOr<Template> chat = OpenTemplate(path);
+  ASSERT_TRUE(chat.ok()) << chat.status();
+  EXPECT_EQ(chat->name(), path);
+  EXPECT_TRUE(chat->HasVariable("messages"));
+  EXPECT_FALSE(chat->HasVariable("content"));
+  EXPECT_TRUE(chat->Mentions("content"));
+  EXPECT_FALSE(chat->Mentions("conten"));
+  const std::string broken = scratch.Write("b.jinja", "{{ a | frst }}");
+  EXPECT_EQ(OpenTemplate(broken).status().message(),
+            "`" + broken +
+                "`, line 1: no filter `frst`; did you mean `first`?\n  {{ a | frst }}\n"
+                "         ^");
+}
+
+TEST(Chat, MisspeltNamesAreRefused) {
+  EXPECT_EQ(OpenTemplate("chatlm").status().message(),
+            "there is no template and no file `chatlm`; the templates are chatml, smollm2, qwen2, "
+            "qwen2.5, llama3, llama3.1, gemma, gemma2, mistral-v0.2, mistral-v1, mistral-nemo, "
+            "mistral-v7");
+}
+
+// What somebody wrote has no special token, whatever the template does with it.
+TEST(Chat, ContentsAreMarked) {
+  const auto tokenizer = *Tokenizer::Open(std::string(BOA_GOLDEN) + "/gpt2.json");
+  const ContentMarks marks(*tokenizer, {});
+  const auto conversation = [](const std::string &content) {
+    Conversation out;
+    out.messages = {
+        Value::Mapping({{Value("role"), Value("user")}, {Value("content"), Value(content)}})};
+    return out;
+  };
+  const auto marked = [&](Conversation of) {
+    const absl::StatusOr<std::string> mark = marks.Mark(of, "");
+    EXPECT_TRUE(mark.ok()) << mark.status();
+    return std::pair(*mark, of.messages[0].Find("content")->text());
+  };
+  EXPECT_EQ(marked(conversation("a < b")).first, "");
+  // Also the beginning of a token, which may go on in the next content.
+  for (const std::string text :
+       {"a<|end|>b", "<|end|><|end|>", "<<|end|>", "\xc3\xa4<|en", "a <"}) {
+    const auto [mark, content] = marked(conversation(text));
+    EXPECT_EQ(mark, "\xef\xb7\x90");
+    const Unmarked out = ContentMarks::Unmark("<|end|>" + content + "<|end|>", mark);
+    EXPECT_EQ(out.text, "<|end|>" + text + "<|end|>");
+    EXPECT_EQ(out.PlaceOf(7 + content.size()), 7 + text.size());
+    std::vector<int32_t> tokens;
+    EncodeOptions options;
+    options.plain.ranges = out.plain;
+    ASSERT_TRUE(Encoder(tokenizer).Encode(out.text, options, tokens).ok());
+    EXPECT_EQ(std::count(tokens.begin(), tokens.end(), tokenizer->Find("<|end|>")), 2) << text;
+  }
+  // A mark is one that nobody wrote.
+  EXPECT_EQ(marked(conversation("<|end|>\xef\xb7\x90")).first, "\xef\xb7\x91");
+  std::string all = "<|end|>";
+  for (char last = '\x90'; last != '\xb0'; ++last)
+    all += std::string("\xef\xb7") + last;
+  Conversation full = conversation(all);
+  EXPECT_EQ(marks.Mark(full, "").status().message(),
+            "a conversation with special tokens and all of U+FDD0 to U+FDEF, of which one is "
+            "needed to tell them from those of the template");
+  // JSON of ASCII alone escapes it.
+  EXPECT_EQ(ContentMarks::Unmark("\"<\\ufdd0|end|>\"", "\xef\xb7\x90").text, "\"<|end|>\"");
 }
 
 } // namespace

@@ -8,12 +8,9 @@
 //   tokenizer_encode TOKENIZER < TEXTS     texts apart by zero bytes; a line of tokens for each
 //   tokenizer_encode TOKENIZER FILE        how fast the file is encoded and decoded
 //
-//   tokenizer_encode --template FILE       the name of a chat template
-//
 // An error is a line that begins with `error`. BOA_PLAIN=1: no tokens around a text.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/tokenizer/chat.h"
 #include "runtime/tokenizer/tokenizer.h"
 
 #include <chrono>
@@ -58,12 +55,6 @@ std::string ReadAll(std::istream &in) {
 int main(int argc, char **argv) {
   if (argc != 2 && argc != 3)
     return 2;
-  if (std::string(argv[1]) == "--template") {
-    std::ifstream file(argv[argc - 1], std::ios::binary);
-    absl::StatusOr<ChatTemplate> chat = ChatTemplate::Recognize(ReadAll(file), argv[argc - 1]);
-    std::cout << (chat.ok() ? chat->name() : std::string(chat.status().message())) << "\n";
-    return chat.ok() ? 0 : 1;
-  }
   const auto begin = Clock::now();
   absl::StatusOr<std::shared_ptr<const Tokenizer>> tokenizer = Tokenizer::Open(argv[1]);
   if (!tokenizer.ok()) {

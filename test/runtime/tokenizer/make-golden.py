@@ -5,7 +5,7 @@ Needs the packages tokenizers, sentencepiece and tiktoken. Tests read only what 
     python3 make-golden.py TEXT [TEMPLATES]
 
 TEXT is an English text of a megabyte or so, to train on. TEMPLATES is a JSON object of Jinja texts by
-the name that runtime/tokenizer/chat gives them; without it, golden/chat.json stays. Needs jinja2.
+the name that runtime/tokenizer/templates gives them; without it, golden/chat.json stays. Needs jinja2.
 """
 
 import base64

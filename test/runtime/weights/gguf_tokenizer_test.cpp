@@ -194,6 +194,31 @@ TEST_F(GgufTokenizerTest, KeepsTheEndsOfTurns) {
   EXPECT_FALSE(written->Ends(261));
 }
 
+TEST_F(GgufTokenizerTest, KeepsTheChatTemplates) {
+  for (const bool with_tools : {false, true}) {
+    Gguf file = ByteLevel("llama3");
+    file.Text("chat_template", "{{ messages }}").Number("ggml.padding_token_id", 263);
+    if (with_tools)
+      file.Text("chat_template.tool_use", "{{ tools }}");
+    EXPECT_EQ(Import(file), "");
+    const Definition::Chat of_file = (*Tokenizer::Open(scratch.path("m.gguf")))->chat(),
+                           written =
+                               (*Tokenizer::Open(scratch.path("m.hf/tokenizer.json")))->chat();
+    EXPECT_EQ(of_file.jinja, "{{ messages }}");
+    EXPECT_EQ(written.jinja, of_file.jinja);
+    EXPECT_EQ(of_file.with_tools, with_tools ? "{{ tools }}" : "");
+    EXPECT_EQ(written.with_tools, of_file.with_tools);
+    EXPECT_EQ(of_file.tokens,
+              (std::vector{std::pair<std::string, std::string>("pad_token", "<eot>")}));
+    EXPECT_EQ(written.tokens, of_file.tokens);
+  }
+  // Another one takes the place of all.
+  ASSERT_TRUE(CopySmallFiles(scratch.path("m.hf"), scratch.path("own"), "{{ own }}\n").ok());
+  const Definition::Chat own = (*Tokenizer::Open(scratch.path("own/tokenizer.json")))->chat();
+  EXPECT_EQ(own.jinja, "{{ own }}\n");
+  EXPECT_EQ(own.with_tools, "");
+}
+
 TEST_F(GgufTokenizerTest, SaysThatThereIsNone) {
   const std::string begin = "no tokenizer stands in " + scratch.path("m.hf") +
                             ", and none will in an export: `" + scratch.path("m.gguf") + "`: ";

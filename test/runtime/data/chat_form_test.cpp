@@ -1,0 +1,289 @@
+//===- chat_form_test.cpp - Texts of conversations, and what is learnt ----===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/data/chat_form.h"
+#include "runtime/data/conversation.h"
+#include "runtime/data/records.h"
+#include "runtime/formats/json.h"
+#include "test/runtime/scratch.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <chrono>
+
+namespace boa {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr char kChatml[] =
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"
+    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+
+class ChatFormTest : public testing::Test {
+protected:
+  /// The texts to learn from, with brackets around what is learnt, and a bar between two of them.
+  absl::StatusOr<std::string> Marked(const std::string &jinja, const std::string &line) {
+    absl::StatusOr<Template> parsed = Template::Parse(jinja, "chat.jinja");
+    if (!parsed.ok())
+      return parsed.status();
+    const ChatForm form(*parsed, {{{"bos_token", "<s>"}, {"eos_token", "</s>"}}, std::nullopt});
+    absl::StatusOr<ChatRecord> record = ParseRecord(line, [&](bool) { return &form.jinja(); });
+    if (!record.ok())
+      return record.status();
+    absl::StatusOr<std::vector<ChatText>> texts = form.Answers(record->conversation);
+    if (!texts.ok())
+      return texts.status();
+    std::string out;
+    for (const ChatText &text : *texts) {
+      size_t done = 0;
+      absl::StrAppend(&out, out.empty() ? "" : "|");
+      for (const auto &[begin, end] : text.targets) {
+        absl::StrAppend(&out, text.text.substr(done, begin - done), "[",
+                        text.text.substr(begin, end - begin), "]");
+        done = end;
+      }
+      absl::StrAppend(&out, text.text.substr(done));
+    }
+    return out;
+  }
+  std::string Text(const std::string &jinja, const std::string &line) {
+    const absl::StatusOr<std::string> text = Marked(jinja, line);
+    EXPECT_TRUE(text.ok()) << text.status();
+    return text.value_or("");
+  }
+  std::string Error(const std::string &jinja, const std::string &line) {
+    return std::string(Marked(jinja, line).status().message());
+  }
+
+  const std::string two = R"({"messages": [{"role": "user", "content": "a"},
+      {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"},
+      {"role": "assistant", "content": "d"}]})",
+                    first_not = R"({"messages": [{"role": "user", "content": "a"},
+      {"role": "assistant", "content": "b", "train": false}, {"role": "user", "content": "c"},
+      {"role": "assistant", "content": "d"}]})";
+};
+
+// Without {% generation %}, an answer is what follows when the model is asked for it.
+TEST_F(ChatFormTest, AnswersFollowTheQuestion) {
+  EXPECT_EQ(Text(kChatml, two),
+            "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n[b<|im_end|>]\n"
+            "<|im_start|>user\nc<|im_end|>\n<|im_start|>assistant\n[d<|im_end|>]\n");
+  EXPECT_EQ(Text(kChatml, first_not),
+            "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n"
+            "<|im_start|>user\nc<|im_end|>\n<|im_start|>assistant\n[d<|im_end|>]\n");
+  // What stands before an answer, and is not asked with, is the model's.
+  EXPECT_EQ(Text("{% for m in messages %}{% if m.role == 'user' %} [INST] {{ m.content }} [/INST]"
+                 "{% else %} {{ m.content + eos_token }}{% endif %}{% endfor %}",
+                 two),
+            " [INST] a [/INST][ b</s>] [INST] c [/INST][ d</s>]");
+  // The whole text may end with one more token.
+  EXPECT_EQ(Text("{% for m in messages %}<{{ m.role }}>{{ m.content }}<|end|>\n{% endfor %}"
+                 "{% if add_generation_prompt %}<assistant>{% else %}{{ eos_token }}{% endif %}",
+                 two),
+            "<user>a<|end|>\n<assistant>[b<|end|>]\n<user>c<|end|>\n<assistant>[d<|end|>\n</s>]");
+  // Where that token is the mark itself, it must not be missing from an answer.
+  EXPECT_EQ(Text("{% for m in messages %}<{{ m.role }}>{{ m.content }}"
+                 "{{ eos_token if loop.last and m.role == 'assistant' else '<|end|>' }}{% endfor %}"
+                 "{% if add_generation_prompt %}<assistant>{% endif %}",
+                 two),
+            "<user>a<|end|><assistant>[b</s>]|"
+            "<user>a<|end|><assistant>b<|end|><user>c<|end|><assistant>[d</s>]");
+  // Several answers may follow one another, and one may come first.
+  EXPECT_EQ(Text(kChatml, R"({"messages": [{"role": "assistant", "content": "a"},
+      {"role": "assistant", "content": "b"}]})"),
+            "<|im_start|>assistant\n[a<|im_end|>]\n<|im_start|>assistant\n[b<|im_end|>]\n");
+}
+
+TEST_F(ChatFormTest, AnswersToNothing) {
+  const std::string form =
+      "{% if messages[0].role == 'system' %}S{% endif %}" + std::string(kChatml);
+  const std::string line = R"({"messages": [{"role": "assistant", "content": "a"},
+      {"role": "user", "content": "b"}, {"role": "assistant", "content": "c"}]})";
+  EXPECT_THAT(
+      Error(form, line),
+      StartsWith("message 1 is an answer, and the template cannot ask for it without a "
+                 "message; with \"train\": false it is not learnt: `chat.jinja`, line 1: "));
+  EXPECT_THAT(Text(form, absl::StrReplaceAll(line, {{"\"a\"", "\"a\", \"train\": false"}})),
+              StartsWith("<|im_start|>assistant\na<|im_end|>\n"));
+}
+
+// A template that leaves out of earlier answers what the model thought: each is learnt as it was
+// written when it was the last.
+TEST_F(ChatFormTest, AnswersThatAreWrittenAnew) {
+  const std::string thinks =
+      "{% set ns = namespace(last=0) %}{% for m in messages %}{% if m.role == 'user' %}"
+      "{% set ns.last = loop.index %}{% endif %}{% endfor %}"
+      "{% for m in messages %}<{{ m.role }}>"
+      "{% if m.reasoning_content and loop.index > ns.last %}(({{ m.reasoning_content }})){% endif "
+      "%}"
+      "{{ m.content }}<end>\n{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}";
+  const std::string line = R"({"messages": [{"role": "user", "content": "a"},
+      {"role": "assistant", "content": "b", "reasoning_content": "hm"},
+      {"role": "user", "content": "c"}, {"role": "assistant", "content": "", "tool_calls": [],
+      "reasoning_content": "call"}, {"role": "tool", "content": "5"},
+      {"role": "assistant", "content": "d", "reasoning_content": "oh"}]})";
+  EXPECT_EQ(Text(thinks, line),
+            "<user>a<end>\n<assistant>[((hm))b<end>]\n"
+            "|<user>a<end>\n<assistant>b<end>\n<user>c<end>\n<assistant>[((call))<end>]\n"
+            "<tool>5<end>\n<assistant>[((oh))d<end>]\n");
+}
+
+// Where a model is asked in another way than it is taught, nothing is learnt.
+TEST_F(ChatFormTest, PartingTextsAreRefused) {
+  EXPECT_EQ(
+      Error("{% for m in messages %}<{{ m.role }}>{{ m.content }}<end>{% endfor %}"
+            "{% if add_generation_prompt %}<assistant><think>{% endif %}",
+            two),
+      "`chat.jinja`: the template asks for message 4 in another way than it writes it, so the "
+      "model would not be asked as it was taught. Behind `>b<end><user>c<end><assistant>`, at "
+      "byte 52, it asks with `<think>` and writes `d<end>`. {% generation %} in a "
+      "template says what is learnt; template = \"FILE\" in chat(...) names another");
+  // A template may ask alike in another mode.
+  const std::string modes = "{% for m in messages %}<{{ m.role }}>{{ m.content }}<end>{% endfor %}"
+                            "{% if add_generation_prompt %}<assistant>"
+                            "{{ '' if enable_thinking else '<think></think>' }}{% endif %}";
+  EXPECT_THAT(
+      Error(modes, two),
+      testing::EndsWith("names another; \"enable_thinking\": true or false in the record may "
+                        "make both alike"));
+  EXPECT_THAT(Text(modes, "{\"enable_thinking\": true, " + two.substr(1)),
+              StartsWith("<user>a<end><assistant>[b<end>]"));
+}
+
+TEST_F(ChatFormTest, GenerationSaysWhatIsLearnt) {
+  const std::string form = "{% for m in messages %}<{{ m.role }}>{% if m.role == 'assistant' %}"
+                           "{% generation %}{{ m.content }}{% endgeneration %}!"
+                           "{% generation %}<end>\n{% endgeneration %}"
+                           "{% else %}{{ m.content }}{% endif %}{% endfor %}";
+  EXPECT_EQ(Text(form, two), "<user>a<assistant>[b]![<end>\n]<user>c<assistant>[d]![<end>\n]");
+  EXPECT_EQ(Text(form, first_not), "<user>a<assistant>b!<end>\n<user>c<assistant>[d]![<end>\n]");
+  EXPECT_EQ(Error("{% macro f(m) %}\n{% generation %}{{ m.content }}{% endgeneration %}"
+                  "{% endmacro %}{% for m in messages %}{{ f(m) }}{% endfor %}",
+                  two),
+            "`chat.jinja`, line 2: a {% generation %} within a macro or a block whose text is used "
+            "later, so its place in the conversation is not known");
+}
+
+// A content is a text or a list of parts. Templates that take one of them get it.
+TEST_F(ChatFormTest, ContentsComeAsTheTemplateTakesThem) {
+  const std::string parts = R"({"messages": [{"role": "user", "content": [{"type": "text",
+      "text": "a"}, {"type": "text", "text": "b"}]}, {"role": "assistant", "content": "c"}]})";
+  const std::string texts = "<|im_start|>user\na\nb<|im_end|>\n<|im_start|>assistant\n"
+                            "[c<|im_end|>]\n";
+  EXPECT_EQ(Text(kChatml, parts), texts);
+  // One for parts alone, and one for both.
+  const std::string loop = "{% for p in m.content %}({{ p.text }}){% endfor %}";
+  for (const std::string &content :
+       {loop, "{% if m.content is string %}({{ m.content }}){% else %}" + loop + "{% endif %}"})
+    EXPECT_EQ(Text("{% for m in messages %}<{{ m.role }}>" + content +
+                       "<end>{% endfor %}"
+                       "{% if add_generation_prompt %}<assistant>{% endif %}",
+                   parts),
+              "<user>(a)(b)<end><assistant>[(c)<end>]");
+}
+
+// Calls go to the template as they are, but for arguments that it would write as a text in quotes.
+TEST_F(ChatFormTest, ToolsGoToTheTemplate) {
+  const std::string form =
+      "{% if tools %}{% for t in tools %}{{ t | tojson }}\n{% endfor %}{% endif %}"
+      "{% for m in messages %}<{{ m.role }}>{{ m.content or '' }}{% for c in m.tool_calls or [] %}"
+      "{{ c.function.name }} ARGUMENTS{% endfor %}<end>{% endfor %}"
+      "{% if add_generation_prompt %}<assistant>{% endif %}";
+  const auto with = [&](const std::string &arguments) {
+    std::string out = form;
+    return out.replace(out.find("ARGUMENTS"), 9, arguments);
+  };
+  const std::string line = R"({"messages": [{"role": "user", "content": "a"},
+      {"role": "assistant", "content": null, "tool_calls": [{"type": "function", "function":
+      {"name": "f", "arguments": "{\"z\": 1, \"b\": null}"}}]}, {"role": "tool", "content": "5"},
+      {"role": "assistant", "content": "d"}], "tools": [{"type": "function", "function":
+      {"name": "f", "description": "<&>"}}]})";
+  const std::string expected =
+      R"({"type": "function", "function": {"name": "f", "description": "<&>"}})"
+      "\n<user>a<end><assistant>[f {\"z\": 1, \"b\": null}<end>]<tool>5<end><assistant>[d<end>]";
+  EXPECT_EQ(Text(with("{{ c.function.arguments | tojson }}"), line), expected);
+  EXPECT_EQ(
+      Text(with("{{ c.function.arguments if c.function.arguments is string else 'no' }}"), line),
+      expected);
+  // The same tools, as other programs write them.
+  const std::string
+      functions = R"("functions": [{"name": "f", "description": "<&>"}]})",
+      json =
+          R"("tools": "[{\"type\": \"function\", \"function\": {\"name\": \"f\", \"description\": \"<&>\"}}]"})";
+  for (const std::string &tools : {functions, json})
+    EXPECT_EQ(Text(with("{{ c.function.arguments | tojson }}"),
+                   line.substr(0, line.find("\"tools\"")) + tools),
+              expected);
+  EXPECT_EQ(Text(with("{{ c.function.arguments | tojson }}"), R"({"conversations": [
+      {"from": "human", "value": "a"}, {"from": "function_call", "value":
+      "{\"name\": \"f\", \"arguments\": {\"z\": 1, \"b\": null}}"},
+      {"from": "observation", "value": "5"}, {"from": "gpt", "value": "d"}], )" +
+                                                                  functions),
+            expected);
+  // A template that reads no tools would let them be forgotten.
+  EXPECT_EQ(
+      Error(kChatml, R"({"messages": [{"role": "assistant", "content": "a"}], "tools": [1]})"),
+      "`tools` changes what the model reads or learns, and the template does not read it; "
+      "where it should not count, remove it");
+  EXPECT_EQ(Error(kChatml, R"({"messages": [{"role": "user", "content": "a"},
+      {"role": "assistant", "content": "b", "tool_calls": [1]}]})"),
+            "message 2: `tool_calls` changes what the model reads or learns, and the template does "
+            "not read it; where it should not count, remove it");
+  EXPECT_EQ(Error(kChatml, R"({"messages": [{"role": "user", "content": [{"type": "image"}]},
+      {"role": "assistant", "content": "b"}]})"),
+            "message 1 of `messages`: a part of the type `image`, but a model here reads texts "
+            "alone");
+}
+
+// The line's own keys are variables of the template.
+TEST_F(ChatFormTest, KeysAreVariables) {
+  const std::string form = "{{ '/no ' if enable_thinking is false }}{% for d in documents or [] %}"
+                           "{{ d.title }} {% endfor %}" +
+                           std::string(kChatml);
+  const std::string messages = R"("messages": [{"role": "assistant", "content": "a"}]})";
+  for (const char *key :
+       {R"("chat_template_kwargs": {"enable_thinking": false}, )", R"("enable_thinking": false, )"})
+    EXPECT_THAT(Text(form, absl::StrCat("{", key, messages)), StartsWith("/no <"));
+  EXPECT_THAT(Text(form, absl::StrCat(R"({"documents": [{"title": "T"}], )", messages)),
+              StartsWith("T <"));
+  EXPECT_EQ(Error(form, R"({"chat_template_kwargs": {"x": 18446744073709551616}, )" + messages),
+            "`x`: the number 18446744073709551616 has more than 64 bits");
+  EXPECT_THAT(Text(form, R"({"id": 18446744073709551616, )" + messages), StartsWith("<"));
+}
+
+// What a template itself refuses, or cannot do, has its line.
+TEST_F(ChatFormTest, ErrorsOfTemplatesHaveTheirLine) {
+  EXPECT_EQ(
+      Error("{% for m in messages %}\n{% if loop.index0 == 1 %}{{ raise_exception('no ' + "
+            "m.role) }}{% endif %}{% endfor %}",
+            two),
+      "`chat.jinja`, line 2: the template refuses this: no assistant\n  ...if loop.index0 == 1 "
+      "%}{{ raise_exception('no ' + m.role) }}{% endif %}{% endfor %}\n" +
+          std::string(45, ' ') + "^");
+  EXPECT_EQ(Error("{{ eos_token + sep_token }}", two),
+            "`chat.jinja`, line 1: `sep_token` is not defined\n  {{ eos_token + sep_token }}\n"
+            "               ^");
+}
+
+// A template that loops for ever, or makes a gigabyte, ends within a second.
+TEST_F(ChatFormTest, TemplatesEnd) {
+  RecordProperty("depends_on_time", "the limits are to end a template within a second");
+  const std::string loop = "{% for a in range(99999) %}";
+  for (const auto &[form, what] : {std::pair(loop + loop + "{% endfor %}{% endfor %}", "steps"),
+                                   std::pair(std::string("{{ 'a' * 1000000000 }}"), "bytes")}) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_THAT(Error(form, two), HasSubstr(what));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
+  }
+}
+
+} // namespace
+} // namespace boa
