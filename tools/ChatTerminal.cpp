@@ -137,9 +137,9 @@ private:
 // Turns
 //===----------------------------------------------------------------------===//
 
-class Conversation {
+class TerminalConversation {
 public:
-  Conversation(Chat &chat, const Program &program, bool timing)
+  TerminalConversation(Chat &chat, const Program &program, bool timing)
       : chat(chat), program(program), timing(timing), messages(isTerminal) {}
 
   absl::Status run() {
@@ -287,7 +287,7 @@ private:
 } // namespace
 
 absl::Status converse(Chat &chat, const Program &program, bool timing) {
-  return Conversation(chat, program, timing).run();
+  return TerminalConversation(chat, program, timing).run();
 }
 
 } // namespace boa
