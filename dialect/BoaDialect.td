@@ -119,7 +119,8 @@ def Boa_Role : I32EnumAttr<"Role", "the purpose of a storage", [
   I32EnumAttrCase<"loss_gradients", 11>,
   I32EnumAttrCase<"positions", 12>, // of tokens, in their text
   I32EnumAttrCase<"cache", 13>,     // keys and values of earlier positions
-  I32EnumAttrCase<"document_starts", 14> // of each token, the position where its document begins
+  I32EnumAttrCase<"document_starts", 14>, // of each token, the position where its document begins
+  I32EnumAttrCase<"dropout_keys", 15> // of each token in each layer, what its random choices follow
 ]> {
   let cppNamespace = "::boa";
 }

@@ -72,6 +72,7 @@ inline constexpr const char *kRoles[] = {
     "logits",
     "document_starts", // of each token, the position where its document begins
     "positions",       // of tokens, in their text
+    "dropout_keys",    // of each token in each layer, what its random choices follow from
     "cache",           // keys and values of earlier positions
 };
 
@@ -245,6 +246,11 @@ struct Program {
   /// The traffic of a step that follows `earlier` others directly.
   Traffic TrafficOfStep(int64_t earlier) const;
 };
+  /// Whether it takes keys for dropout.
+  bool TakesDropout() const {
+    return std::any_of(storages.begin(), storages.end(),
+                       [](const Storage &storage) { return storage.role == "dropout_keys"; });
+  }
 
 /// The compiled kernels and the optimizer of a program.
 struct Kernels {

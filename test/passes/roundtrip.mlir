@@ -41,7 +41,7 @@ func.func @matrices(%x: tensor<2x4x8xf32>, %w: tensor<8x6xf32>, %b: tensor<6xf32
 }
 
 // CHECK-LABEL: func.func @elementwise
-func.func @elementwise(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
+func.func @elementwise(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>, %k: tensor<2x4xi32>) {
   // CHECK: boa.add %{{.*}}, %{{.*}} : tensor<2x4x8xf32>, tensor<8xf32>
   %0 = boa.add %x, %w : tensor<2x4x8xf32>, tensor<8xf32>
   // CHECK: boa.mul %{{.*}}, %{{.*}} : tensor<2x4x8xf32>, tensor<2x4x8xf32>
@@ -50,6 +50,10 @@ func.func @elementwise(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
   %2 = boa.scale %x by 0.5 : tensor<2x4x8xf32>
   // CHECK: boa.gelu %{{.*}} : tensor<2x4x8xf32>
   %3 = boa.gelu %x : tensor<2x4x8xf32>
+  // CHECK: boa.dropout %{{.*}} by 1.000000e-01 site 2 : tensor<2x4x8xf32>
+  %open = boa.dropout %x by 0.1 site 2 : tensor<2x4x8xf32>
+  // CHECK: boa.dropout %{{.*}} keys %{{.*}} : tensor<2x4xi32> by 1.000000e-01 site 2 : tensor<2x4x8xf32>
+  %dropped = boa.dropout %x keys %k : tensor<2x4xi32> by 0.1 site 2 : tensor<2x4x8xf32>
   // CHECK: boa.gelu_grad %{{.*}}, %{{.*}} : tensor<2x4x8xf32>
   %4 = boa.gelu_grad %x, %x : tensor<2x4x8xf32>
   // CHECK: boa.gelu %{{.*}} exact : tensor<2x4x8xf32>
