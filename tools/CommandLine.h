@@ -59,7 +59,7 @@ struct Invocation {
   StoredPlanOptions stored;
   std::string output, emit, cpu, weights, report;
   std::string type, shard, like, base; // of export
-  bool adapter = false;                // of export
+  bool adapter = false, lora = false;  // of export, of import
   std::optional<int64_t> topK, seed, context;
   bool check = false;
   bool noCache = false; // of sample

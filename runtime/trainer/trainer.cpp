@@ -86,6 +86,9 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   absl::StatusOr<std::unique_ptr<GivenWeights>> given = OpenGiven(request);
   if (!given.ok())
     return AtStart(request, given.status());
+  absl::StatusOr<std::unique_ptr<PeftAdapter>> adapter = OpenAdapter(request);
+  if (!adapter.ok())
+    return adapter.status();
   absl::StatusOr<std::unique_ptr<StateStore>> opened = OpenState(request, base->get(), interrupt);
   if (!opened.ok())
     return opened.status();
@@ -113,9 +116,11 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
       data->Continue(first, state.Committed().samples);
       return RestoreCommit(request, settings, state, engine, report);
     }
-    absl::Status status = FillParameters(request, base->get(), given->get(), engine, report);
+    absl::Status status =
+        FillParameters(request, base->get(), given->get(), adapter->get(), engine, report);
     base->reset(); // it is read no more
     given->reset();
+    adapter->reset();
     // From here on the directory can be resumed.
     return status.ok() ? committer.Commit(0, std::nullopt) : status;
   };

@@ -22,6 +22,7 @@ struct ImportOptions {
   std::string folder, spec;
   std::string state; // empty: the spec alone
   std::optional<int64_t> context;
+  bool lora = false; // the spec has adapters, and so has the state
 };
 
 /// Reads a folder. Writes a spec, and beside it the folder's small files (FolderBeside). With a

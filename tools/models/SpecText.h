@@ -24,6 +24,7 @@ struct SpecOptions {
   int64_t maskToken = 0;  // of BERT
   bool headAlone = false; // the base model's tensors have no prefix
   bool gammaBeta = false; // BERT's norms have the names of old files
+  bool lora = false;      // adapters are trained instead of the model
 };
 
 /// The context that an import has unless the user says another.
