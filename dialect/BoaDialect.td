@@ -119,7 +119,8 @@ def Boa_Role : I32EnumAttr<"Role", "the purpose of a storage", [
   I32EnumAttrCase<"loss_gradients", 11>,
   I32EnumAttrCase<"positions", 12>, // of tokens, in their text
   I32EnumAttrCase<"cache", 13>,     // keys and values of earlier positions
-  I32EnumAttrCase<"document_starts", 14> // of each token, the position where its document begins
+  I32EnumAttrCase<"document_starts", 14>, // of each token, the position where its document begins
+  I32EnumAttrCase<"dropout_keys", 15> // of each token in each layer, what its random choices follow
 ]> {
   let cppNamespace = "::boa";
 }
@@ -191,13 +192,15 @@ def Boa_HomeAttr : Boa_Attr<"Home", "home"> {
 def Boa_AdapterAttr : Boa_Attr<"Adapter", "adapter"> {
   let summary = "what is trained beside a frozen weight of linear";
   let description = [{
-    With weight w, the model computes linear(x, w) + alpha / rank * linear(linear(x, a), b).
+    With weight w, the model computes linear(x, w) + alpha / rank * linear(linear(x, a), b). With
+    `rslora` it is alpha / sqrt(rank).
     `down` and `up` name the parameters a [rank, in] and b [out, rank] of the same stage.
     `transposed`: w is [out, in]. Ops compute it; this serves exports alone.
   }];
   let parameters = (ins "::mlir::StringAttr":$down, "::mlir::StringAttr":$up,
-                        "::mlir::FloatAttr":$alpha, "bool":$transposed);
-  let assemblyFormat = "`<` $down `,` $up `,` $alpha `,` $transposed `>`";
+                        "::mlir::FloatAttr":$alpha, "bool":$transposed,
+                        DefaultValuedParameter<"bool", "false">:$rslora);
+  let assemblyFormat = "`<` $down `,` $up `,` $alpha `,` $transposed (`,` `rslora` $rslora^)? `>`";
 }
 
 def Boa_EntryHomesAttr : Boa_Attr<"EntryHomes", "entry_homes"> {

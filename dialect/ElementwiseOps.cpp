@@ -50,6 +50,26 @@ void ScaleOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &opera
 double ScaleOp::getFlops() { return elements(getResult()); }
 
 //===----------------------------------------------------------------------===//
+// boa.dropout
+//===----------------------------------------------------------------------===//
+
+LogicalResult DropoutOp::verify() {
+  if (double p = getProbability().convertToDouble(); !(p >= 0 && p < 1))
+    return emitOpError("expected a probability of at least 0 and below 1 but found ") << p;
+  if (getKeys() && shapeOf(getKeys()) != shapeOf(getX()).drop_back())
+    return emitOpError("expected one key for each row of ")
+           << getX().getType() << " but found " << getKeys().getType();
+  return success();
+}
+void DropoutOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+  operands.push_back(DropoutOp::create(builder, getLoc(), results[0].getType(), results[0],
+                                       getKeys(), getProbabilityAttr(), getSiteAttr()));
+  if (getKeys())
+    operands.push_back(Value());
+}
+double DropoutOp::getFlops() { return 20 * elements(getY()); }
+
+//===----------------------------------------------------------------------===//
 // Activations
 //===----------------------------------------------------------------------===//
 

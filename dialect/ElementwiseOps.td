@@ -38,6 +38,23 @@ def Boa_ScaleOp : Boa_DifferentiableOp<"scale", [SameOperandsAndResultType, Boa_
   let assemblyFormat = "$x `by` $factor attr-dict `:` type($x)";
 }
 
+def Boa_DropoutOp : Boa_DifferentiableOp<"dropout", [AllTypesMatch<["x", "y"]>, Boa_RowByRow]> {
+  let summary = "x with a random share of its elements set to 0";
+  let description = [{
+    An element is kept with probability 1 - p, and then divided by 1 - p. The choice is a hash of
+    the row's key, the site and the column, so it has no state, and the backward pass makes it
+    again. The keys are one number for each row. Where it is 0, and without keys, y is x.
+    `boa.dropout %x keys %k : tensor<8x256xi32> by 0.1 site 2 : tensor<8x256x384xf32>`
+  }];
+  let arguments = (ins Boa_Tensor:$x, Optional<Boa_Indices>:$keys, Boa_NumberAttr:$probability,
+                       I64Attr:$site);
+  let results = (outs Boa_Tensor:$y);
+  let assemblyFormat = [{
+    $x (`keys` $keys^ `:` type($keys))? `by` $probability `site` $site attr-dict `:` type($x)
+  }];
+  let hasVerifier = 1;
+}
+
 class Boa_ActivationOp<string mnemonic>
     : Boa_DifferentiableOp<mnemonic, [SameOperandsAndResultType, Boa_RowByRow]> {
   let arguments = (ins Boa_Tensor:$x);

@@ -20,7 +20,7 @@ std::string getFunctionName(StringRef stage, StageFunction function) {
 void StageOp::build(OpBuilder &builder, OperationState &state, StringRef callee, uint64_t repeat,
                     ArrayRef<Attribute> sides) {
   build(builder, state, callee, repeat, sides.empty() ? ArrayAttr() : builder.getArrayAttr(sides),
-        IntegerAttr(), /*targets=*/false, /*documents=*/false);
+        IntegerAttr(), /*targets=*/false, /*documents=*/false, /*dropout=*/false);
 }
 
 static StringRef getStageNameOf(StringRef function) {
@@ -80,7 +80,8 @@ LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &tables) {
 /// stages. The last activation that a backward function takes is the gradient of the stage's
 /// result.
 static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, StageFunction function,
-                                               ArrayRef<StringRef> sides, bool takesTargets) {
+                                               ArrayRef<StringRef> sides, bool takesTargets,
+                                               bool takesDocuments) {
   SmallVector<StringRef> names;
   const bool generates = function == StageFunction::prefill || function == StageFunction::generate;
   size_t activations = 0;
@@ -94,10 +95,12 @@ static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, StageFu
     } else if (func.getArgAttr(i, kCacheAttr)) {
       names.push_back("cache");
     } else if (getElementTypeOrSelf(type).isInteger()) {
+      const bool isDocuments = takesDocuments && i == (takesTargets ? 2 : 1);
       names.push_back(i == 0                   ? "tokens"
                       : generates              ? "positions"
                       : takesTargets && i == 1 ? "targets"
-                                               : "document_starts");
+                      : isDocuments            ? "document_starts"
+                                               : "dropout_keys");
     } else {
       names.push_back(activations > 0 && activations <= sides.size() ? sides[activations - 1]
                                                                      : "x");
@@ -125,7 +128,8 @@ void nameArguments(ModuleOp module) {
       if (!func || func.isExternal())
         continue;
       const bool takesTargets = stage.getTargets() || stage == stages.back();
-      auto names = getArgumentNames(func, function, stage.getSideNames(), takesTargets);
+      auto names = getArgumentNames(func, function, stage.getSideNames(), takesTargets,
+                                    stage.getDocuments());
       for (auto [arg, name] : llvm::zip_equal(func.getArguments(), names)) {
         Location place = arg.getLoc();
         if (auto named = dyn_cast<NameLoc>(place))

@@ -19,7 +19,8 @@ def Boa_StageOp : Boa_Op<"stage", [HasParent<"::mlir::ModuleOp">,
     before it; the last also takes the targets and returns the loss (a scalar). Another
     stage takes the targets if it says `targets`. A stage that says `documents` takes, behind
     them, where the document of each token begins in its sequence, [micro_batch, context] i32.
-    Then come the side inputs: results of the earlier stages that `takes` lists by
+    One that says `dropout` takes, behind those, keys of the same type, from which random choices
+    follow. Then come the side inputs: results of the earlier stages that `takes` lists by
     their functions. All layers of a repeated stage take the same side inputs.
     Arguments of the function after those are parameters, marked `boa.param`.
     Activations are [micro_batch, context, ...] with static sizes.
@@ -41,10 +42,11 @@ def Boa_StageOp : Boa_Op<"stage", [HasParent<"::mlir::ModuleOp">,
   let arguments = (ins FlatSymbolRefAttr:$callee,
                        DefaultValuedAttr<Boa_RepeatAttr, "1">:$repeat,
                        OptionalAttr<FlatSymbolRefArrayAttr>:$sides,
-                       OptionalAttr<I64Attr>:$saves, UnitAttr:$targets, UnitAttr:$documents);
+                       OptionalAttr<I64Attr>:$saves, UnitAttr:$targets, UnitAttr:$documents,
+                       UnitAttr:$dropout);
   let assemblyFormat = [{
     $callee (`repeat` $repeat^)? (`targets` $targets^)? (`documents` $documents^)?
-    (`takes` $sides^)? (`saves` $saves^)? attr-dict
+    (`dropout` $dropout^)? (`takes` $sides^)? (`saves` $saves^)? attr-dict
   }];
   let builders = [OpBuilder<(ins "::llvm::StringRef":$callee, "uint64_t":$repeat,
                                  CArg<"::llvm::ArrayRef<::mlir::Attribute>", "{}">:$sides)>];

@@ -278,6 +278,7 @@ bool StorageOp::isLiveIn() {
   case Role::loss_gradients:
   case Role::positions:
   case Role::document_starts:
+  case Role::dropout_keys:
   case Role::cache:
     return true;
   default:

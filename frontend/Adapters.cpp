@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/Adapters.h"
 
-#include "frontend/PatternChecker.h"
+#include "frontend/AdapterNames.h"
 #include "frontend/Printer.h"
 #include "runtime/abi/float32.h"
 
@@ -45,7 +45,7 @@ public:
 
   void run() {
     const Expr *adapters = findGiven(given, "train.adapters");
-    const Expr *targets = findGiven(given, "train.adapters.targets");
+    const Expr *targetsGiven = findGiven(given, "train.adapters.targets");
     const Expr *rankGiven = findGiven(given, "train.adapters.rank");
     const Expr *alphaGiven = findGiven(given, "train.adapters.alpha");
     if (!adapters || model.stages.empty())
@@ -56,29 +56,27 @@ public:
           .error(freeze->location, "all parameters of a model with adapters are frozen: leave "
                                    "freeze out")
           .note(adapters->location, "the adapters are here");
-    if (!targets || !rankGiven || !alphaGiven)
+    if (!targetsGiven || !rankGiven || !alphaGiven)
       return; // that was said
-    auto number =
-        evaluateCount(*rankGiven, nullptr, constants, 1, kMostRank, "rank", context.diagnostics);
-    rank = number.value_or(1);
-    if (readReal(rowOf("train.adapters.alpha"), *alphaGiven, constants, context, alpha) &&
-        !IsFloat32(alpha / double(rank)))
-      error(alphaGiven->location, "expected alpha / rank to fit f32: at least " +
-                                      std::string(kLeastFloat32) + " but found " +
-                                      printNumber(alpha / double(rank)));
-    for (const auto &[pattern, params] :
-         readPatterns(*targets, "targets", "\"block.q_w\"", "(\"block.q_w\", \"block.v_w\")",
-                      context, model))
+    readNumbers(*rankGiven, *alphaGiven);
+    for (const auto &[name, params] : readTargets(*targetsGiven, context, model))
       for (ParamRef param : params)
-        if (!addTarget(param, *pattern))
-          break; // one error for each pattern
+        if (!addTarget(param, *name))
+          break; // one error for each name
+    if (const Expr *modules = findGiven(given, "train.adapters.modules_to_save"))
+      for (const auto &[name, params] : readModulesToSave(*modules, context, model))
+        for (ParamRef param : params)
+          addSaved(param, *name);
     if (context.diagnostics.count() > errors)
       return;
+    spec.train.adapters = print();
     spec.base = model;
     for (StageSpec &stage : model.stages)
       for (ParamSpec &param : stage.params)
         param.frozen = true;
-    for (const Target &target : this->targets)
+    for (ParamRef param : saved)
+      model.stages[param.stage].params[param.param].frozen = false;
+    for (const Target &target : targets)
       addParams(target);
     for (uint32_t i = 0; i < model.stages.size(); ++i)
       rewrite(i);
@@ -97,6 +95,61 @@ private:
   }
 
   const ParamSpec &paramOf(ParamRef ref) const { return model.stages[ref.stage].params[ref.param]; }
+  std::string fullName(ParamRef ref) const {
+    return model.stages[ref.stage].name + "." + paramOf(ref).name;
+  }
+
+  void readNumbers(const Expr &rankGiven, const Expr &alphaGiven) {
+    rank = evaluateCount(rankGiven, nullptr, constants, 1, kMostRank, "rank", context.diagnostics)
+               .value_or(1);
+    const Expr *rsloraGiven = findGiven(given, "train.adapters.rslora");
+    rslora = rsloraGiven && rsloraGiven->isName("true");
+    if (rsloraGiven && !rslora && !rsloraGiven->isName("false"))
+      error(rsloraGiven->location,
+            "expected rslora to be true or false but found " + printExpr(*rsloraGiven));
+    if (readReal(rowOf("train.adapters.alpha"), alphaGiven, constants, context, alpha) &&
+        !IsFloat32(scale()))
+      error(alphaGiven.location, std::string("expected alpha / ") +
+                                     (rslora ? "sqrt(rank)" : "rank") + " to fit f32: at least " +
+                                     kLeastFloat32 + " but found " + printNumber(scale()));
+  }
+
+  /// Of the product of the two matrices.
+  double scale() const { return alpha / (rslora ? std::sqrt(double(rank)) : double(rank)); }
+
+  /// All that the adapters are, as a spec writes it, in the order of the model.
+  std::string print() {
+    std::vector<ParamRef> adapted;
+    for (const Target &target : targets)
+      adapted.push_back(target.weight);
+    return "lora(rank = " + std::to_string(rank) + ", alpha = " + printNumber(alpha) +
+           ", targets = " + printNames(adapted) + (rslora ? ", rslora = true" : "") +
+           (saved.empty() ? "" : ", modules_to_save = " + printNames(saved)) + ")";
+  }
+  std::string printNames(std::vector<ParamRef> params) const {
+    std::sort(params.begin(), params.end(), [](ParamRef a, ParamRef b) {
+      return std::pair(a.stage, a.param) < std::pair(b.stage, b.param);
+    });
+    std::string names;
+    for (ParamRef param : params)
+      names += (names.empty() ? "\"" : ", \"") + fullName(param) + "\"";
+    return params.size() == 1 ? names : "(" + names + ")";
+  }
+
+  /// A parameter that is trained as a whole.
+  void addSaved(ParamRef ref, const Expr &name) {
+    for (const Target &target : targets)
+      if (target.weight == ref) {
+        context.diagnostics
+            .error(name.location, "'" + fullName(ref) +
+                                      "' is trained as a whole or by an adapter, "
+                                      "not in both ways")
+            .note(target.location, "its adapter is named here");
+        return;
+      }
+    if (std::find(saved.begin(), saved.end(), ref) == saved.end())
+      saved.push_back(ref);
+  }
 
   /// False, with an error, where it can have no adapter.
   bool addTarget(ParamRef ref, const Expr &pattern) {
@@ -104,7 +157,7 @@ private:
     if (std::any_of(targets.begin(), targets.end(), same))
       return true;
     const ParamSpec &weight = paramOf(ref);
-    const std::string name = model.stages[ref.stage].name + "." + weight.name;
+    const std::string name = fullName(ref);
     std::optional<bool> transposed;
     Position first;
     for (const StageSpec &stage : model.stages)
@@ -167,7 +220,7 @@ private:
     ParamSpec &weight = params[target.weight.param];
     const std::vector<int64_t> dims = weight.shape.values();
     const int64_t in = dims[target.transposed], out = dims[!target.transposed];
-    weight.adapter = {uint32_t(params.size()), uint32_t(params.size() + 1), alpha,
+    weight.adapter = {uint32_t(params.size()), uint32_t(params.size() + 1), alpha, rslora,
                       target.transposed};
     ParamSpec down, up;
     down.name = nameOf(weight, 'a');
@@ -210,6 +263,7 @@ private:
       more->clear();
     }
     std::vector<Operation> operations;
+    sites = 0;
     for (Operation &operation : stage.operations) {
       auto found =
           operation.kind == OperationKind::Linear ? parts.find(operation.operands[1]) : parts.end();
@@ -231,7 +285,7 @@ private:
 
   /// The product of a weight, plus that of its adapter.
   void addProduct(StageSpec &stage, Operation product, Parts parts,
-                  std::vector<Operation> &operations) const {
+                  std::vector<Operation> &operations) {
     const uint32_t input = product.operands[0], result = product.results[0];
     const Position position = product.position;
     const std::string name = product.name;
@@ -247,7 +301,7 @@ private:
       operation.results = {result};
       operation.position = position;
       operation.transpose = kind == OperationKind::Linear;
-      operation.number = kind == OperationKind::Scale ? alpha / double(rank) : 0;
+      operation.number = kind == OperationKind::Scale ? scale() : 0;
       operations.push_back(std::move(operation));
       return result;
     };
@@ -255,7 +309,14 @@ private:
     product.results[0] = addValue(stage, wide, position);
     const uint32_t base = product.results[0];
     operations.push_back(std::move(product));
-    const uint32_t down = emit(OperationKind::Linear, "lora_a", {input, parts.down},
+    uint32_t seen = input;
+    if (spec.train.adapter_dropout > 0) {
+      seen = emit(OperationKind::Dropout, "lora_dropout", {input},
+                  addValue(stage, stage.values[input], position));
+      operations.back().number = spec.train.adapter_dropout;
+      operations.back().site = sites++;
+    }
+    const uint32_t down = emit(OperationKind::Linear, "lora_a", {seen, parts.down},
                                addValue(stage, narrow, position));
     const uint32_t scaled =
         emit(OperationKind::Scale, "lora_scaled", {down}, addValue(stage, narrow, position));
@@ -271,8 +332,12 @@ private:
   Spec &spec;
   int64_t rank = 1;
   double alpha = 1;
+  bool rslora = false;
   std::vector<Target> targets;
-  std::vector<ParamUse> addedOwn, addedTied; // of the stage that is rewritten
+  std::vector<ParamRef> saved; // that are trained as a whole
+  // Of the stage that is rewritten.
+  std::vector<ParamUse> addedOwn, addedTied;
+  int64_t sites = 0; // of dropout
 };
 
 } // namespace

@@ -6,17 +6,20 @@
 //===----------------------------------------------------------------------===//
 //
 // `adapters = lora(rank = R, alpha = S, targets = "STAGE.W")` of a train block (LoRA, Hu et al.
-// 2021). The checked model is rewritten, so nothing behind the checker knows adapters:
+// 2021). AdapterNames.h says what targets may be. The checked model is rewritten, so nothing behind
+// the checker knows adapters:
 //
-//   - Its own parameters are frozen.
+//   - Its own parameters are frozen, but those of `modules_to_save`.
 //   - Each target W gets two parameters in its stage: W_lora_a [R, in], which begins uniform with
 //     half width 1 / sqrt(in), and W_lora_b [out, R], which begins with zeros.
 //   - y = linear(x, W, bias) becomes
 //     y = linear(x, W, bias) + linear(S / R * linear(x, transpose(W_lora_a)), transpose(W_lora_b)).
-//     A stage that shares W shares both.
+//     With `rslora = true` the factor is S / sqrt(R), and with `dropout = P` the x of the adapter
+//     is dropout(x). A stage that shares W shares both.
 //
 // The sum has the name that the product had in a plan. The product itself is `linear`, those of
-// the adapter are `lora_a` and `lora_b`, and the scaled one between them is `lora_scaled`.
+// the adapter are `lora_a` and `lora_b`, the scaled one between them is `lora_scaled`, and what is
+// left of x is `lora_dropout`.
 //
 // Every use of a target must be as the weight of `linear`, each time as W or each time as
 // transpose(W). Anything else is an error that names the place.
@@ -30,7 +33,8 @@
 namespace boa::frontend {
 
 /// Rewrites the model of `spec` if the train block has adapters. Then `spec.base` is the model
-/// before. Leaves it as it is after an error. `given`: the settings of the train block.
+/// before, and `spec.train.adapters` says them in full. Leaves it as it is after an error. `given`:
+/// the settings of the train block.
 void addAdapters(const Constants &constants, CheckContext context, const GivenSettings &given,
                  Spec &spec);
 

@@ -19,6 +19,7 @@
 #include "frontend/Printer.h"
 #include "runtime/support/printable.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -29,8 +30,50 @@
 
 namespace boa::frontend {
 
+/// What the train block says of adapters; null if it says nothing.
+static const Field *findAdapters(const Program &program) {
+  for (const TrainSyntax &train : program.trains)
+    for (const Field &field : train.fields)
+      if (field.key.text == "adapters" && field.value)
+        return &field;
+  return nullptr;
+}
+
+static bool lacksDropout(const Program &program) {
+  const Field *adapters = findAdapters(program);
+  if (!adapters || adapters->value->kind != Expr::Kind::Call)
+    return false;
+  for (const Argument &argument : adapters->value->arguments)
+    if (argument.keyword && argument.keyword->text == "dropout")
+      return false;
+  return true;
+}
+
+static bool isOfAdapters(const std::string &option) {
+  return option.rfind("train.adapters", 0) == 0;
+}
+
+static std::string optionOf(const HeldAdapters &held) { return "train.adapters=" + held.text; }
+
+/// Refuses adapters that are not the held ones.
+static void compareAdapters(const std::vector<InputText> &inputs,
+                            std::vector<std::string> overrides, const HeldAdapters &held,
+                            const Spec &spec, Location place, Diagnostics &diagnostics) {
+  overrides.erase(std::remove_if(overrides.begin(), overrides.end(), isOfAdapters),
+                  overrides.end());
+  overrides.push_back(optionOf(held));
+  const FrontendResult result = compileTexts(inputs, overrides);
+  const std::string &found = spec.train.adapters;
+  const std::string expected = result.spec ? result.spec->train.adapters : held.text;
+  if (found != expected)
+    diagnostics.error(place, "expected the adapters that " + held.of + " holds, " + expected +
+                                 ", but found " + (found.empty() ? "none" : found) +
+                                 ": leave adapters out to take those");
+}
+
 FrontendResult compileTexts(const std::vector<InputText> &inputs,
-                            const std::vector<std::string> &overrides) {
+                            const std::vector<std::string> &overrides,
+                            const std::optional<HeldAdapters> &held) {
   Sources sources;
   Diagnostics diagnostics;
   Program program;
@@ -44,10 +87,22 @@ FrontendResult compileTexts(const std::vector<InputText> &inputs,
   std::vector<Name> unused;
   if (diagnostics.empty())
     unused = findUnusedConstants(program);
+  if (diagnostics.empty() && held && !findAdapters(program))
+    applyOverride(sources, sources.add(held->of, optionOf(*held), /*isOption=*/true), program,
+                  diagnostics);
+  std::optional<Location> ofAdapters;
   if (diagnostics.empty())
-    for (const std::string &override : overrides)
-      applyOverride(sources, sources.add("--set", override, /*isOption=*/true), program,
-                    diagnostics);
+    for (const std::string &override : overrides) {
+      const int32_t option = sources.add("--set", override, /*isOption=*/true);
+      applyOverride(sources, option, program, diagnostics);
+      if (isOfAdapters(override))
+        ofAdapters = Location{option, 0, uint32_t(override.size())};
+    }
+  if (diagnostics.empty() && held && lacksDropout(program) && !held->dropout.empty())
+    applyOverride(
+        sources,
+        sources.add(held->of, "train.adapters.dropout=" + held->dropout, /*isOption=*/true),
+        program, diagnostics);
   if (diagnostics.empty()) {
     result.ast = printProgram(program);
     result.spec = check(program, sources, diagnostics);
@@ -57,6 +112,12 @@ FrontendResult compileTexts(const std::vector<InputText> &inputs,
       for (const Name &name : unused)
         diagnostics.error(name.location, "constant '" + name.text + "' is never used");
     }
+    if (const Field *adapters = findAdapters(program);
+        adapters && result.spec && held && held->bind)
+      compareAdapters(inputs, overrides, *held, *result.spec,
+                      ofAdapters.value_or(adapters->value->location), diagnostics);
+    if (!diagnostics.empty())
+      result.spec.reset();
   }
   result.diagnostics = diagnostics.render(sources);
   return result;
@@ -162,10 +223,11 @@ std::vector<InputText> readFiles(const std::vector<std::string> &paths, std::str
 }
 
 FrontendResult compileFiles(const std::vector<std::string> &paths,
-                            const std::vector<std::string> &overrides) {
+                            const std::vector<std::string> &overrides,
+                            const std::optional<HeldAdapters> &held) {
   FrontendResult failed;
   const std::vector<InputText> inputs = readFiles(paths, failed.diagnostics);
-  return failed.diagnostics.empty() ? compileTexts(inputs, overrides) : failed;
+  return failed.diagnostics.empty() ? compileTexts(inputs, overrides, held) : failed;
 }
 
 } // namespace boa::frontend

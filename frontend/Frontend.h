@@ -40,15 +40,26 @@ struct FrontendResult {
   std::string diagnostics;
 };
 
+/// The adapters of a state, or of a folder. A spec that gives none has these, and must not have
+/// others.
+struct HeldAdapters {
+  std::string of;           // "`state/lora`", for messages
+  std::string text;         // as a spec writes them, without dropout: "lora(rank = 8, ...)"
+  std::string dropout = {}; // "0.05", of a spec that says none; may be empty
+  bool bind = true;         // false: a spec may have others
+};
+
 /// `overrides` are the texts after --set, such as "train.steps=50", applied in
 /// order.
 FrontendResult compileTexts(const std::vector<InputText> &inputs,
-                            const std::vector<std::string> &overrides = {});
+                            const std::vector<std::string> &overrides = {},
+                            const std::optional<HeldAdapters> &held = std::nullopt);
 
 /// The same, from files; `-` is standard input, whose paths are relative to the
 /// working directory.
 FrontendResult compileFiles(const std::vector<std::string> &paths,
-                            const std::vector<std::string> &overrides = {});
+                            const std::vector<std::string> &overrides = {},
+                            const std::optional<HeldAdapters> &held = std::nullopt);
 
 /// Reads them once, to compile them several times. `diagnostics` has their errors.
 std::vector<InputText> readFiles(const std::vector<std::string> &paths, std::string &diagnostics);

@@ -146,7 +146,7 @@ private:
       op.setAdapterAttr(AdapterAttr::get(
           builder.getContext(), builder.getStringAttr(stage.params[adapter->down].name),
           builder.getStringAttr(stage.params[adapter->up].name),
-          builder.getF64FloatAttr(adapter->alpha), adapter->transposed));
+          builder.getF64FloatAttr(adapter->alpha), adapter->transposed, adapter->rslora));
   }
 
   //===--------------------------------------------------------------------===//
@@ -242,6 +242,12 @@ private:
     case OperationKind::Scale:
       result = ScaleOp::create(builder, loc, type, in(0), builder.getF64FloatAttr(operation.number))
                    .getResult();
+      break;
+    case OperationKind::Dropout:
+      result = DropoutOp::create(builder, loc, type, in(0), /*keys=*/Value(),
+                                 builder.getF64FloatAttr(operation.number),
+                                 builder.getI64IntegerAttr(operation.site))
+                   .getY();
       break;
     case OperationKind::Split: {
       SmallVector<Type> types;

@@ -10,8 +10,7 @@
 
 namespace boa::frontend {
 
-/// `*` is any run of characters, `?` any one.
-static bool matches(std::string_view pattern, std::string_view name) {
+bool matchesPattern(std::string_view pattern, std::string_view name) {
   size_t p = 0, n = 0, star = std::string_view::npos, from = 0;
   while (n < name.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
@@ -52,7 +51,7 @@ static std::vector<ParamRef> matchParameters(const std::string &pattern, Locatio
   for (uint32_t i = 0; i < model.stages.size(); ++i)
     for (uint32_t j = 0; j < model.stages[i].params.size(); ++j) {
       names.push_back(model.stages[i].name + "." + model.stages[i].params[j].name);
-      if (matches(pattern, names.back()))
+      if (matchesPattern(pattern, names.back()))
         found.push_back({i, j});
     }
   if (found.empty() && !model.stages.empty()) {
@@ -65,27 +64,23 @@ static std::vector<ParamRef> matchParameters(const std::string &pattern, Locatio
   return found;
 }
 
-std::vector<std::pair<const Expr *, std::vector<ParamRef>>>
-readPatterns(const Expr &expr, const char *setting, const char *one, const char *several,
-             CheckContext context, const ModelSpec &model) {
-  std::vector<const Expr *> patterns{&expr};
-  if (expr.kind == Expr::Kind::Tuple && !expr.arguments.empty()) {
-    patterns.clear();
+std::vector<const Expr *> readPatternList(const Expr &expr, const char *setting, const char *one,
+                                          const char *several, CheckContext context) {
+  std::vector<const Expr *> patterns;
+  if (expr.kind == Expr::Kind::Tuple && !expr.arguments.empty())
     for (const Argument &argument : expr.arguments)
       patterns.push_back(argument.value.get());
-  }
-  std::vector<std::pair<const Expr *, std::vector<ParamRef>>> found;
-  for (const Expr *pattern : patterns) {
-    if (pattern->kind != Expr::Kind::String) {
-      context.diagnostics.error(pattern->location, std::string("expected ") + setting +
-                                                       " to be a pattern of names, " + one +
-                                                       ", or several, " + several + ", but found " +
-                                                       printExpr(*pattern));
-      return found;
+  else
+    patterns.push_back(&expr);
+  for (size_t i = 0; i < patterns.size(); ++i)
+    if (patterns[i]->kind != Expr::Kind::String) {
+      context.diagnostics.error(patterns[i]->location,
+                                std::string("expected ") + setting + " to be a pattern of names, " +
+                                    one + ", or several, " + several + ", but found " +
+                                    printExpr(*patterns[i]));
+      patterns.resize(i);
     }
-    found.emplace_back(pattern, matchParameters(pattern->name, pattern->location, context, model));
-  }
-  return found;
+  return patterns;
 }
 
 void PatternChecker::readParameters(const std::vector<Field> &train) {
@@ -125,9 +120,9 @@ void PatternChecker::readReals(const GivenSettings &of, const char *path,
 
 void PatternChecker::readFreeze(const Expr &freeze) {
   const size_t errors = context.diagnostics.count();
-  for (const auto &[pattern, params] : readPatterns(
-           freeze, "freeze", "\"block.*\"", "(\"embed.*\", \"block.ln*\")", context, spec.model))
-    for (ParamRef at : params)
+  for (const Expr *pattern :
+       readPatternList(freeze, "freeze", "\"block.*\"", "(\"embed.*\", \"block.ln*\")", context))
+    for (ParamRef at : matchParameters(pattern->name, pattern->location, context, spec.model))
       spec.model.stages[at.stage].params[at.param].frozen = true;
   if (context.diagnostics.count() > errors)
     return;
@@ -217,7 +212,7 @@ std::vector<Operation *> PatternChecker::matchActivations(const Name &pattern) {
       if (!stage.isLayer || operation.kind == OperationKind::Split)
         continue;
       const std::string name = stage.name + "." + operation.name;
-      if (matches(pattern.text, name))
+      if (matchesPattern(pattern.text, name))
         found.push_back(&operation);
       else if (names.size() <= kMostNames &&
                std::find(names.begin(), names.end(), name) == names.end())

@@ -26,12 +26,16 @@ struct ParamRef {
   }
 };
 
-/// The patterns of a setting, one or several in parentheses, each with the parameters whose names
-/// match. An error for a pattern without one, and none of its parameters. Stops with an error at
-/// what is no pattern. `one` and `several`: examples for that.
-std::vector<std::pair<const Expr *, std::vector<ParamRef>>>
-readPatterns(const Expr &expr, const char *setting, const char *one, const char *several,
-             CheckContext context, const ModelSpec &model);
+/// Names of a setting, each with the parameters that it means.
+using NamedParams = std::vector<std::pair<const Expr *, std::vector<ParamRef>>>;
+
+/// Whether a name matches: `*` is any run of characters, `?` any one.
+bool matchesPattern(std::string_view pattern, std::string_view name);
+
+/// The patterns of a setting, one or several in parentheses. Stops with an error at what is no
+/// pattern. `one` and `several`: examples for that.
+std::vector<const Expr *> readPatternList(const Expr &expr, const char *setting, const char *one,
+                                          const char *several, CheckContext context);
 
 class PatternChecker {
 public:

@@ -44,6 +44,7 @@ enum class Init { Zeros, Ones, Normal, Uniform };
 struct AdapterSpec {
   uint32_t down = 0, up = 0;
   double alpha = 0;
+  bool rslora = false;     // scaled by alpha / sqrt(rank)
   bool transposed = false; // the weight is [out, in]
 };
 
@@ -76,6 +77,7 @@ enum class OperationKind {
   Mul,
   Scale,
   Split,
+  Dropout,
 };
 
 /// How the angles of a rotary embedding are scaled (boa.rotary in dialect/AttentionOps.td).
@@ -105,8 +107,10 @@ struct Operation {
   /// Attention: how many keys a row sees; 0: all, or all before.
   int64_t window = 0;
   RotaryScaling scaling;
-  /// LayerNorm, RmsNorm: eps; Rotary: base; Scale: the factor.
+  /// LayerNorm, RmsNorm: eps; Rotary: base; Scale: the factor; Dropout: the probability.
   double number = 0;
+  /// Dropout: which of its stage it is.
+  int64_t site = 0;
   /// By which a plan finds its result: the name of its `let`, or that of the op.
   std::string name;
   /// What the plan says of its result, an inner activation.

@@ -82,6 +82,22 @@ def MaskDocuments : BoaPass<"boa-mask-documents"> {
   }];
 }
 
+def SeedDropout : BoaPass<"boa-seed-dropout"> {
+  let summary = "keys for dropout, one for each token in each layer";
+  let description = [{
+    Each stage that has dropout takes keys from the trainer. They follow from the step, the sequence,
+    the position and the layer, so no order of the step and no place changes what is dropped:
+
+    ```mlir
+    boa.stage @block_forward repeat 6 dropout
+    func.func @block_forward(%x: tensor<8x256x384xf32>, %dropout_keys: tensor<8x256xi32>, ...) {
+      %d = boa.dropout %x keys %dropout_keys : tensor<8x256xi32> by 0.1 site 0 ...
+    ```
+    An evaluation has keys of 0, and drops nothing. The pass is of trainings alone: without keys
+    dropout does nothing.
+  }];
+}
+
 def Differentiate : BoaPass<"boa-differentiate"> {
   let summary = "a backward function beside each forward one";
   let description = [{

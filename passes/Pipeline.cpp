@@ -52,6 +52,7 @@ static void buildModelAndStep(OpPassManager &pm, const PipelineOptions &options)
     if (options.purpose == Purpose::train) {
       pm.addPass(createBlockVocabulary());
       pm.addPass(createMaskDocuments());
+      pm.addPass(createSeedDropout());
       pm.addPass(createDifferentiate());
     }
     BuildStepOptions build;

@@ -57,7 +57,8 @@ absl::Status replaceAutoMemory(CompileRequest &request) {
   if (!diagnostics.empty())
     return absl::OkStatus();
   request.texts = texts;
-  const frontend::FrontendResult result = frontend::compileTexts(texts, request.overrides);
+  const frontend::FrontendResult result =
+      frontend::compileTexts(texts, request.overrides, request.held);
   if (!result.spec)
     return absl::OkStatus();
   const MachineSettings &machine = result.spec->machine;

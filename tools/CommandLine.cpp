@@ -223,6 +223,7 @@ FlagTable flagsOf(Invocation &invocation) {
        "N",
        "tokens of a sequence (default: as data need, or 1024)",
        WholeValue{&invocation.context, 1, "leave it out for the default"}},
+      {{"import"}, "lora", 0, "", "train adapters instead of the model", &invocation.lora},
       {{"export"},
        "output",
        'o',

@@ -62,7 +62,7 @@ struct Invocation {
   std::string output, emit, cpu, weights, report;
   std::string system;                  // of chat
   std::string type, shard, like, base; // of export
-  bool adapter = false;                // of export
+  bool adapter = false, lora = false;  // of export, of import
   std::optional<int64_t> topK, seed, context, answerLength;
   bool check = false;
   bool noCache = false; // of sample and chat

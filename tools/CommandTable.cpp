@@ -144,6 +144,7 @@ const std::vector<DriverCommand> &commands() {
        {},
        {{"boa import Llama-3.2-1B -o llama.boa", "the spec"},
         {"boa import gpt2 -o gpt2.boa --state state/gpt2", "and its weights at step 0"},
+        {"boa import gpt2 -o gpt2.boa --lora", "to train adapters alone"},
         {"boa import smollm.gguf -o smollm.boa", "a file of llama.cpp"},
         {"boa import qwen -o qwen.boa --data talks.jsonl", "to train on these"}}},
       {"export",

@@ -27,6 +27,7 @@
 #include "tools/CompiledProgram.h"
 #include "tools/Completion.h"
 #include "tools/Generate.h"
+#include "tools/HeldAdapters.h"
 #include "tools/NextCommand.h"
 #include "tools/Probe.h"
 #include "tools/SpecData.h"
@@ -60,6 +61,23 @@ absl::Status fromLLVM(llvm::Error error) {
 void defaultState(const Program &program, Invocation &invocation) {
   if (invocation.train.state.empty() && !program.machine.ssd.empty())
     invocation.train.state = program.machine.ssd[0].path;
+}
+
+/// The adapters of the state on which a command works, or whose weights a training begins with.
+absl::Status takeAdapters(Invocation &invocation) {
+  TrainerOptions &train = invocation.train;
+  const bool trains = invocation.command == "train";
+  if (trains && !train.resume && train.from.empty())
+    return absl::OkStatus();
+  if (absl::Status status = NameAdapter(train); !status.ok())
+    return status;
+  const std::string &state = !train.from.empty()           ? train.from
+                             : !invocation.weights.empty() ? invocation.weights
+                                                           : train.state;
+  if (!train.adapter.empty())
+    return useAdaptersOf(train.adapter, invocation.compile);
+  std::FILE *out = !trains ? stderr : train.quiet ? nullptr : train.out;
+  return useHeldAdapters(state, train.at, /*bind=*/!train.changed_model, invocation.compile, out);
 }
 
 absl::Status runTrain(Invocation &invocation) {
@@ -341,7 +359,7 @@ absl::Status runFormat(const Invocation &invocation) {
 
 absl::Status runImport(const Invocation &invocation) {
   return importFolder({invocation.operands[0], invocation.output, invocation.train.state,
-                       invocation.context, invocation.train.data});
+                       invocation.context, invocation.train.data, invocation.lora});
 }
 
 /// Bytes of "5GB" or "512 MiB"; 0 if it is no size.
@@ -393,6 +411,10 @@ absl::Status runHelp(const Invocation &invocation) {
 
 absl::Status runCommand(Invocation &invocation) {
   const std::string &command = invocation.command;
+  if (command == "train" || command == "evaluate" || command == "sample" || command == "chat" ||
+      command == "export")
+    if (absl::Status status = takeAdapters(invocation); !status.ok())
+      return status;
   if (runsPrograms(command) && invocation.emit != "ast")
     if (absl::Status status = replaceAutoMemory(invocation.compile); !status.ok())
       return status;

@@ -87,6 +87,14 @@ private:
 
 } // namespace
 
+absl::Status readTexts(CompileRequest &request) {
+  std::string diagnostics;
+  if (request.texts.empty())
+    request.texts = frontend::readFiles(request.files, diagnostics);
+  std::fputs(diagnostics.c_str(), stderr);
+  return diagnostics.empty() ? absl::OkStatus() : alreadyPrinted();
+}
+
 bool mayChangeKernels(llvm::StringRef change) {
   return !change.starts_with("plan.place=") && !change.contains(".memory=") &&
          !change.contains(".delay=");
@@ -131,7 +139,8 @@ void Compiler::print(const std::string &diagnostics) {
 }
 
 absl::StatusOr<std::string> Compiler::printSyntax(const CompileRequest &request) {
-  frontend::FrontendResult result = frontend::compileFiles(request.files, request.overrides);
+  frontend::FrontendResult result =
+      frontend::compileFiles(request.files, request.overrides, request.held);
   print(result.diagnostics);
   if (!result.spec)
     return alreadyPrinted();
@@ -184,7 +193,8 @@ static std::string notesOf(const TrainSettings &train) {
 }
 
 absl::StatusOr<std::string> Compiler::check(const CompileRequest &request) {
-  frontend::FrontendResult result = frontend::compileFiles(request.files, request.overrides);
+  frontend::FrontendResult result =
+      frontend::compileFiles(request.files, request.overrides, request.held);
   print(result.diagnostics);
   if (!result.spec)
     return alreadyPrinted();
@@ -228,9 +238,10 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::parse(const CompileRequest &requ
       return alreadyPrinted();
     return module;
   }
-  frontend::FrontendResult result = request.texts.empty()
-                                        ? frontend::compileFiles(request.files, request.overrides)
-                                        : frontend::compileTexts(request.texts, request.overrides);
+  frontend::FrontendResult result =
+      request.texts.empty()
+          ? frontend::compileFiles(request.files, request.overrides, request.held)
+          : frontend::compileTexts(request.texts, request.overrides, request.held);
   print(result.diagnostics);
   if (!result.spec)
     return alreadyPrinted();

@@ -33,15 +33,16 @@
 namespace boa {
 
 struct CompileRequest {
-  std::vector<std::string> files;         // specs, or one module (.mlir)
-  std::vector<frontend::InputText> texts; // what the files hold, if it is known
-  std::vector<std::string> overrides;     // --set KEY=VALUE
-  Purpose purpose = Purpose::train;       // others take one sequence at a time
-  bool base = false;                      // the model without its adapters
-  bool unlimited = false;                 // for names and shapes alone: any memory will do
-  bool onlyFits = false;                  // PipelineOptions
-  bool simulate = false;                  // nothing runs on the device: there need be none
-  std::string dump;                       // directory for the IR after every pass
+  std::vector<std::string> files;             // specs, or one module (.mlir)
+  std::vector<frontend::InputText> texts;     // what the files hold, if it is known
+  std::vector<std::string> overrides;         // --set KEY=VALUE
+  std::optional<frontend::HeldAdapters> held; // tools/HeldAdapters.h
+  Purpose purpose = Purpose::train;           // others take one sequence at a time
+  bool base = false;                          // the model without its adapters
+  bool unlimited = false;                     // for names and shapes alone: any memory will do
+  bool onlyFits = false;                      // PipelineOptions
+  bool simulate = false;                      // nothing runs on the device: there need be none
+  std::string dump;                           // directory for the IR after every pass
   std::string cpu = "host";
   std::string target;             // "cpu" or "cuda"; empty: the machine's device
   std::string deviceCode = "ptx"; // or "emulated"
@@ -59,6 +60,10 @@ struct CompileRequest {
     return files.size() == 1 && llvm::StringRef(files[0]).ends_with(".mlir");
   }
 };
+
+/// Reads the files into `texts`, unless that was done: standard input can be read only once. An
+/// error was printed.
+absl::Status readTexts(CompileRequest &request);
 
 /// Whether kernels of a spec with this change, as --set takes it, may be others.
 bool mayChangeKernels(llvm::StringRef change);

@@ -311,6 +311,55 @@ struct EmbeddingToLinalg : OpRewritePattern<EmbeddingOp> {
   }
 };
 
+/// A mixer of 32 bits: each bit of x changes each bit of the result with probability near 1/2. The
+/// constants are those of lowbias32 (Wellons 2018).
+Scalar mix(Scalar x) {
+  auto constant = [&](uint32_t value) {
+    return x.make<arith::ConstantOp>(IntegerAttr::get(x.getType(), APInt(32, value)));
+  };
+  auto fold = [&](Scalar y, uint32_t by) {
+    return y.make<arith::XOrIOp>(Value(y), y.make<arith::ShRUIOp>(Value(y), constant(by)));
+  };
+  auto times = [&](Scalar y, uint32_t by) { return y.make<arith::MulIOp>(Value(y), constant(by)); };
+  return fold(times(fold(times(fold(x, 16), 0x7feb352d), 15), 0x846ca68b), 16);
+}
+
+/// An element is kept if the hash of its row's key, the site and its column is at least p 2^32.
+struct DropoutToLinalg : OpRewritePattern<DropoutOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(DropoutOp op, PatternRewriter &rewriter) const override {
+    if (!op.getKeys()) {
+      rewriter.replaceOp(op, op.getX());
+      return success();
+    }
+    const double p = op.getProbability().convertToDouble();
+    const auto threshold = uint32_t(std::min(std::round(p * 0x1p32), 0x1p32 - 1));
+    const auto site = uint32_t(op.getSite() * 0x9e3779b9);
+    const unsigned columns = unsigned(tensorOf(op.getX()).getRank()) - 1;
+    return replaceElementwise(
+        rewriter, op, {op.getX(), {op.getKeys(), Indexing::Leading}}, [&](ArrayRef<Scalar> a) {
+          const Scalar x = a[0], key = a[1];
+          auto constant = [&](uint32_t value) {
+            return key.make<arith::ConstantOp>(IntegerAttr::get(key.getType(), APInt(32, value)));
+          };
+          auto compare = [&](arith::CmpIPredicate is, Value left, uint32_t right) {
+            return key.make<arith::CmpIOp>(is, left, Value(constant(right)));
+          };
+          Scalar column = key.make<arith::IndexCastOp>(key.getType(),
+                                                       Value(key.make<linalg::IndexOp>(columns)));
+          Scalar ofRow = mix(key.make<arith::XOrIOp>(Value(key), Value(constant(site))));
+          Scalar mixed = mix(key.make<arith::XOrIOp>(Value(ofRow), Value(column)));
+          Scalar hash = mix(key.make<arith::AddIOp>(Value(mixed), Value(key)));
+          Value none = compare(arith::CmpIPredicate::eq, key, 0);
+          Value above = compare(arith::CmpIPredicate::uge, hash, threshold);
+          Value kept = key.make<arith::OrIOp>(none, above);
+          Scalar factor =
+              x.make<arith::SelectOp>(none, Value(x.constant(1)), Value(x.constant(1 / (1 - p))));
+          return x.make<arith::SelectOp>(kept, Value(x * factor), Value(x.zero()));
+        });
+  }
+};
+
 struct ConvertBoaToLinalg : boa::impl::ConvertBoaToLinalgBase<ConvertBoaToLinalg> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
@@ -320,7 +369,7 @@ struct ConvertBoaToLinalg : boa::impl::ConvertBoaToLinalgBase<ConvertBoaToLinalg
     populateVocabularyPatterns(rest);
     rest.add<AddToLinalg, MulToLinalg, ScaleToLinalg, CastToLinalg, GeluToLinalg, GeluGradToLinalg,
              SiluToLinalg, SiluGradToLinalg, SplitToSlices, ConcatToSlices, RotaryToLinalg,
-             EmbeddingToLinalg>(context);
+             EmbeddingToLinalg, DropoutToLinalg>(context);
     if (failed(applyPatternsGreedily(getOperation(), std::move(sums))) ||
         failed(applyPatternsGreedily(getOperation(), std::move(rest))))
       return signalPassFailure();

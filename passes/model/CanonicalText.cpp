@@ -100,7 +100,7 @@ public:
     Block &block = func.getBody().front();
     describeArguments();
     for (Operation &op : block.without_terminator())
-      if (!isa<CastOp>(op))
+      if (!isa<CastOp, DropoutOp>(op))
         describe(&op);
     SmallVector<std::string> returned;
     for (Value value : block.getTerminator()->getOperands()) {
@@ -175,10 +175,14 @@ private:
     return printShape(shape);
   }
 
-  /// A cast changes only the element type, which is no part of the computation.
+  /// A cast changes only the element type, which is no part of the computation. Dropout is a matter
+  /// of training.
   static Value skipCasts(Value value) {
-    while (auto cast = value.getDefiningOp<CastOp>())
-      value = cast.getX();
+    while (Operation *op = value.getDefiningOp()) {
+      if (!isa<CastOp, DropoutOp>(op))
+        break;
+      value = op->getOperand(0);
+    }
     return value;
   }
   Operand resolve(Value value) {

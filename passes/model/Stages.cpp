@@ -32,6 +32,8 @@ SmallVector<Stage> findStages(ModuleOp module) {
         Stage{op.getStageName().str(), int64_t(op.getRepeat()), stages.empty(), false});
     stage.targets = op.getTargets();
     stage.documents = op.getDocuments();
+    if (op.getDropout())
+      stage.keys = countKeys(ArrayRef(stages).drop_back());
     for (StringRef side : op.getSideNames())
       stage.sides.push_back(numbers.lookup(side));
     numbers[stage.name] = unsigned(stages.size() - 1);
@@ -53,6 +55,13 @@ SmallVector<Stage> findStages(ModuleOp module) {
   if (!stages.empty())
     stages.back().last = stages.back().targets = true;
   return stages;
+}
+
+int64_t countKeys(ArrayRef<Stage> stages) {
+  int64_t keys = 0;
+  for (const Stage &stage : stages)
+    keys += stage.keys ? stage.repeat : 0;
+  return keys;
 }
 
 SmallVector<ResultStorage> assignEntries(MutableArrayRef<Stage> stages, ModuleOp module) {
@@ -157,7 +166,7 @@ LogicalResult checkSignature(FunctionOpInterface func, StageFunction function, c
     [[fallthrough]];
   case StageFunction::forward:
   case StageFunction::forward_saving:
-    takes += int64_t(stage.targets) + int64_t(stage.documents);
+    takes += int64_t(stage.targets) + int64_t(stage.documents) + int64_t(stage.keys.has_value());
     break;
   case StageFunction::sum:
     takes = 2;

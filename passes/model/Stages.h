@@ -25,6 +25,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
+#include <optional>
+
 namespace boa {
 
 /// Consecutive entries of a storage, from `entry` on.
@@ -39,9 +41,10 @@ struct Stage {
   std::string name;
   int64_t repeat;
   bool first, last;
-  bool isLayer = false;                   // it repeats, or its group says so
-  bool targets = false;                   // it takes the targets: the last one, or another
-  bool documents = false;                 // it takes the starts of documents
+  bool isLayer = false;             // it repeats, or its group says so
+  bool targets = false;             // it takes the targets: the last one, or another
+  bool documents = false;           // it takes the starts of documents
+  std::optional<int64_t> keys = {}; // it takes keys of dropout: the entry of its first instance
   llvm::SmallVector<unsigned> sides = {}; // the stages whose results are its side inputs
   bool isSide = false;                    // its result is a side input that has a gradient
   bool trains = true;                     // its result depends on a trained parameter
@@ -60,6 +63,9 @@ struct Stage {
 
 /// The stages of a module, whose entries are not assigned yet. Each must have its forward function.
 llvm::SmallVector<Stage> findStages(mlir::ModuleOp module);
+
+/// The entries that keys of dropout take: one for each instance that takes them.
+int64_t countKeys(llvm::ArrayRef<Stage> stages);
 
 /// A storage that holds the results of stages.
 struct ResultStorage {

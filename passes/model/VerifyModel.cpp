@@ -128,6 +128,11 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
         failed(verifyIndices("the starts of documents",
                              func.getArgumentTypes()[last || stage.getTargets() ? 2 : 1])))
       return failure();
+    if (stage.getDropout() &&
+        failed(verifyIndices("the keys of dropout",
+                             func.getArgumentTypes()[1 + unsigned(last || stage.getTargets()) +
+                                                     unsigned(stage.getDocuments())])))
+      return failure();
     WalkResult walked = func.walk([&](Operation *op) {
       LogicalResult result = success();
       if (auto embedding = dyn_cast<EmbeddingOp>(op))
@@ -168,16 +173,19 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     while (activations < func.getNumArguments() && !func.getArgAttr(activations, kParamAttr))
       ++activations;
     const bool targets = last || stage.getTargets();
-    const bool documents = stage.getDocuments();
-    const unsigned plain = 1 + unsigned(targets) + unsigned(documents);
+    const bool documents = stage.getDocuments(), dropout = stage.getDropout();
+    const unsigned plain = 1 + unsigned(targets) + unsigned(documents) + unsigned(dropout);
     const unsigned sides = stage.getSideNames().size();
     if (activations != plain + sides) {
       InFlightDiagnostic diag = stage.emitOpError("expected ");
       if (plain == 1)
         diag << "one activation";
       else
-        diag << (plain == 2 ? "two" : "three") << " activations (x" << (targets ? ", targets" : "")
-             << (documents ? ", document_starts" : "") << ")";
+        diag << (plain == 2   ? "two"
+                 : plain == 3 ? "three"
+                              : "four")
+             << " activations (x" << (targets ? ", targets" : "")
+             << (documents ? ", document_starts" : "") << (dropout ? ", dropout_keys" : "") << ")";
       if (sides > 0)
         diag << ", and " << sides << " of other stages,";
       return diag << " before the parameters of @" << func.getName() << " but found "
@@ -214,8 +222,13 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
       // A trainer gives starts in order, and kernels rely on that.
       if (auto attention = dyn_cast<AttentionOp>(op);
           attention && attention.getDocumentStarts() &&
-          (!documents || attention.getDocumentStarts() != func.getArgument(plain - 1)))
+          (!documents ||
+           attention.getDocumentStarts() != func.getArgument(plain - 1 - unsigned(dropout))))
         return op.emitOpError("expected the starts of documents that its stage takes");
+      // A key of 0 is given where nothing is dropped.
+      if (auto drop = dyn_cast<DropoutOp>(op);
+          drop && drop.getKeys() && (!dropout || drop.getKeys() != func.getArgument(plain - 1)))
+        return op.emitOpError("expected the keys of dropout that its stage takes");
     }
     if (failed(verifyActivations(func)) || failed(verifyParams(stage, func, activations)) ||
         failed(verifyData(stage, func, first, last)))

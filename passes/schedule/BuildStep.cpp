@@ -46,13 +46,11 @@ public:
     if (!predict && !findOptimizer(module))
       createOptimizer(module, config.train.optimizer);
     declareStorages();
-    if (predict) {
+    if (predict)
       placeInMemory();
-      buildForward(EntryPoint::predict);
-      return success();
-    }
-    buildStep();
-    buildForward(EntryPoint::evaluate);
+    else
+      buildStep();
+    buildForward(predict ? EntryPoint::predict : EntryPoint::evaluate);
     return success();
   }
 
@@ -65,8 +63,9 @@ private:
       for (StageFunction function :
            {StageFunction::forward, StageFunction::backward, StageFunction::sum,
             StageFunction::forward_saving, StageFunction::backward_saved}) {
-        if (predict && stage.documents)
-          return module.emitError("cannot predict: expected a text of one document");
+        if (predict && (stage.documents || stage.keys))
+          return module.emitError("cannot predict: expected ")
+                 << (stage.documents ? "a text of one document" : "dropout without keys");
         bool made = function != StageFunction::forward;
         if ((made && (predict || !stage.trains)) ||
             (function == StageFunction::sum && !stage.isSide) ||
@@ -112,7 +111,6 @@ private:
   void declareStorages() {
     func::FuncOp first = lookup(stages.front(), StageFunction::forward);
     func::FuncOp last = lookup(stages.back(), StageFunction::forward);
-    Type f32 = builder.getF32Type();
     declare(Role::tokens, {microBatches}, first.getArgumentTypes()[0]);
     if (predict) {
       declare(Role::logits, {microBatches}, getSumType(findLoss(last).getLogits().getType()));
@@ -120,8 +118,10 @@ private:
       declare(Role::targets, {microBatches}, last.getArgumentTypes()[1]);
       if (llvm::any_of(stages, [](const Stage &stage) { return stage.documents; }))
         declare(Role::document_starts, {microBatches}, last.getArgumentTypes()[1]);
+      if (const int64_t keys = countKeys(stages))
+        declare(Role::dropout_keys, {keys, microBatches}, last.getArgumentTypes()[1]);
       for (Role role : {Role::loss_gradients, Role::loss})
-        declare(role, {microBatches}, RankedTensorType::get({}, f32));
+        declare(role, {microBatches}, RankedTensorType::get({}, builder.getF32Type()));
     }
     declareBoundaries();
     for (auto group : module.getOps<GroupOp>())
@@ -251,8 +251,8 @@ private:
 
   const Stage &before(const Stage &stage) { return stages[&stage - stages.begin() - 1]; }
 
-  /// The activations that an instance takes. Targets, if `targets`, and the starts of documents
-  /// stand before the side inputs.
+  /// The activations that an instance takes. Targets, if `targets`, the starts of documents and
+  /// keys of dropout stand before the side inputs.
   SmallVector<Value> readInputs(const Stage &stage, Value layer, Value m, bool targets) {
     SmallVector<Value> inputs;
     inputs.push_back(stage.first ? read(Role::tokens, m)
@@ -261,6 +261,8 @@ private:
       inputs.push_back(read(Role::targets, m));
     if (stage.documents)
       inputs.push_back(read(Role::document_starts, m));
+    if (stage.keys)
+      inputs.push_back(read(Role::dropout_keys, {shifted(layer, *stage.keys), m}));
     for (unsigned side : stage.sides)
       inputs.push_back(read(Role::checkpoints, stages[side].lastResult(), Value(), m));
     return inputs;

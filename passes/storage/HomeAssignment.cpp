@@ -37,6 +37,7 @@ const Placement *findPlacement(Role role, const PlaceSettings &place) {
   case Role::logits:
   case Role::positions:
   case Role::document_starts:
+  case Role::dropout_keys:
   case Role::cache:
     return nullptr;
   }

@@ -111,6 +111,7 @@ static void Parse(Fields &f, Adapter &a) {
   f.Read("up", a.up);
   f.Read("alpha", a.alpha);
   f.Read("transposed", a.transposed);
+  f.ReadOptional("rslora", a.rslora);
   if (f.ok() && (a.down.empty() || a.up.empty() || a.down == a.up))
     f.Fail("fields `down` and `up`: expected the names of two parameters");
   if (f.ok() && !(a.alpha > 0 && a.alpha <= 1e6))

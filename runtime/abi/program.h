@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -71,6 +72,7 @@ inline constexpr const char *kRoles[] = {
     "loss",
     "logits",
     "document_starts", // of each token, the position where its document begins
+    "dropout_keys",    // of each token in each layer, what its random choices follow from
     "positions",       // of tokens, in their text
     "cache",           // keys and values of earlier positions
 };
@@ -108,12 +110,16 @@ inline int64_t CountElements(const std::vector<int64_t> &shape) {
 }
 
 /// Two parameters that are trained beside a frozen weight w of `linear`, in its stage. The program
-/// computes linear(x, w) + alpha / rank * linear(linear(x, a), b), with a [rank, in] and
-/// b [out, rank].
+/// computes linear(x, w) + scale * linear(linear(x, a), b), with a [rank, in] and b [out, rank].
 struct Adapter {
   std::string down, up; // the names of a and b; empty: the weight has none
   double alpha = 0;
   bool transposed = false; // w is [out, in]
+  bool rslora = false;     // the scale is alpha / sqrt(rank) instead of alpha / rank
+
+  double Scale(int64_t rank) const {
+    return alpha / (rslora ? std::sqrt(double(rank)) : double(rank));
+  }
 };
 
 struct Parameter {
@@ -239,6 +245,11 @@ struct Program {
   bool TakesDocuments() const {
     return std::any_of(storages.begin(), storages.end(),
                        [](const Storage &storage) { return storage.role == "document_starts"; });
+  }
+  /// Whether it takes keys for dropout.
+  bool TakesDropout() const {
+    return std::any_of(storages.begin(), storages.end(),
+                       [](const Storage &storage) { return storage.role == "dropout_keys"; });
   }
   /// The plan in words, for the start table.
   std::string ScheduleInWords() const;

@@ -83,7 +83,8 @@ struct ChosenPlan {
 };
 
 // Where `extra` has them.
-constexpr char kPlanBlock[] = "plan", kPlanGiven[] = "plan_given";
+constexpr char kPlanBlock[] = "plan", kPlanGiven[] = "plan_given", kAdapters[] = "adapters",
+               kAdapterDropout[] = "adapter_dropout";
 
 /// The plan that a commit holds; none if its steps were under no chosen one.
 std::optional<ChosenPlan> PlanOf(const CommitRecord &);

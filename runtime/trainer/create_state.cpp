@@ -7,6 +7,7 @@
 #include "runtime/trainer/create_state.h"
 
 #include "runtime/state/undo.h"
+#include "runtime/trainer/loss_settings.h"
 #include "runtime/trainer/opening.h"
 #include "runtime/trainer/request.h"
 #include "runtime/trainer/run_report.h"
@@ -101,12 +102,15 @@ absl::Status CreateState(const Program &compiled, const Kernels &kernels,
     return IfInterrupted(engine.status(), nothing_kept);
   (*engine)->SetEndsOnSignal(std::chrono::seconds(0));
   RunReport report(request, EntryPoints(), /*first=*/0, (*state)->Identity());
-  if (absl::Status status =
-          FillParameters(request, /*base=*/nullptr, given->get(), **engine, report);
+  if (absl::Status status = FillParameters(request, /*base=*/nullptr, given->get(),
+                                           /*adapter=*/nullptr, **engine, report);
       !status.ok())
     return IfInterrupted(status, nothing_kept);
-  // Settings belong to steps, and no step was taken.
+  // Other settings belong to steps, and no step was taken.
   CommitRecord record;
+  for (auto &[key, value] : CollectSettings(program, {}))
+    if (key == kAdapters || key == kAdapterDropout)
+      record.extra[key] = value;
   record.time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   record.plan = request.program().ScheduleInWords();
   record.environment = (*engine)->Environment();

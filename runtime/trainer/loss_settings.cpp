@@ -109,6 +109,10 @@ Settings CollectSettings(const Program &program, const Settings &data) {
   settings.insert(data.begin(), data.end());
   if (t.compute != ComputeType::f32) // which was not said when there was nothing else
     settings["compute"] = WordOf(t.compute);
+  if (!t.adapters.empty())
+    settings[kAdapters] = t.adapters;
+  if (t.adapter_dropout > 0)
+    settings[kAdapterDropout] = Exact(t.adapter_dropout);
   if (program.TakesDocuments()) // which was not said when there was none
     settings["document_mask"] = "true";
   if (t.objective == Objective::masked) {
@@ -147,14 +151,16 @@ Settings WithPlan(Settings settings, const ChosenPlan &chosen, const CommitRecor
 
 std::string DescribeChanges(const Settings &committed, const Settings &now) {
   std::string changes;
-  if (committed.empty()) // no step was trained yet, nor a text chosen
+  // No step was trained yet, nor a text chosen.
+  if (committed.size() == committed.count(kAdapters) + committed.count(kAdapterDropout))
     return changes;
   for (const auto &[key, values] : Differences(committed, now)) {
     // A longer run at a constant rate is the same run.
     if (key == "steps" && ValueOr(now, "rate", "") == "constant")
       continue;
-    // Whoever chose the plan told it.
-    if (key == kPlanBlock || key == kPlanGiven)
+    // Whoever chose the plan told it. The driver compares adapters; former trainers did not say
+    // them.
+    if (key == kPlanBlock || key == kPlanGiven || key == kAdapters)
       continue;
     // `data` tells it.
     if (absl::StartsWith(key, kFilesOf) || absl::StartsWith(key, kFileOf) ||

@@ -9,6 +9,7 @@
 #include "runtime/state/commit_name.h"
 #include "runtime/support/printable.h"
 #include "runtime/trainer/process.h"
+#include "runtime/weights/peft_adapter.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -19,9 +20,11 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <unistd.h>
+#include <utility>
 
 namespace boa {
 namespace {
@@ -93,7 +96,7 @@ FlagTable TrainerFlags(TrainerOptions &o) {
        &o.changed_data},
       {train, "weights", 0, "FILE", "begin from these weights: safetensors, folder or GGUF",
        FileValue{&o.weights}},
-      {train, "from", 0, "DIR[@COMMIT]", "begin with the weights of another state, only read",
+      {train, "from", 0, "DIR[@COMMIT]", "begin with the weights of a state, or adapters of PEFT",
        DirectoryValue{&o.from}},
       {train, "save", 0, "FILE", "the trained weights (default: DIR/model.safetensors)",
        FileValue{&o.save}},
@@ -132,7 +135,7 @@ absl::Status CheckTrainerOptions(const TrainerOptions &options) {
   if (options.resume && !options.from.empty())
     return absl::InvalidArgumentError(
         "--from begins a run and --resume continues one: only one of them can be given");
-  if (!options.weights.empty() && !options.from.empty())
+  if (!options.weights.empty() && !options.from.empty() && !PeftAdapter::Is(options.from))
     return absl::InvalidArgumentError(
         "--weights and --from each name the weights to begin with: only one of them can be given");
   return absl::OkStatus();
@@ -161,6 +164,27 @@ absl::Status NameCommit(TrainerOptions &options) {
   options.state = named->directory;
   options.at = named->step;
   return absl::OkStatus();
+}
+
+absl::Status NameAdapter(TrainerOptions &options) {
+  if (!PeftAdapter::Is(options.from))
+    return absl::OkStatus();
+  options.adapter = std::exchange(options.from, "");
+  if (!options.weights.empty())
+    return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<PeftAdapter>> adapter = PeftAdapter::Open(options.adapter);
+  if (!adapter.ok())
+    return adapter.status();
+  options.weights = (*adapter)->base();
+  std::error_code error;
+  if (!options.weights.empty() && std::filesystem::exists(options.weights, error))
+    return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrCat("--from ", options.adapter, ": the adapters are of ",
+                   options.weights.empty()
+                       ? "a model that it does not name"
+                       : absl::StrCat("`", options.weights, "`, and no folder has this name"),
+                   ": --weights MODEL names its folder"));
 }
 
 absl::Status FlushOutput() {
@@ -247,6 +271,8 @@ int TrainerMain(int argc, char **argv, std::string_view json, const Kernels &ker
   absl::Status status = CheckTrainerOptions(options);
   if (status.ok())
     status = NameCommit(options);
+  if (status.ok())
+    status = NameAdapter(options);
   if (!status.ok())
     return UsageStatus(status);
   return ExitStatus(Train(*program, kernels, entry_points, options, InterruptsUntilExit()));

@@ -28,6 +28,9 @@ FlagTable TrainerFlags(TrainerOptions &options);
 absl::Status CheckTrainerOptions(const TrainerOptions &);
 /// Where --state names a commit (FindCommit), takes the state, and the commit as --at.
 absl::Status NameCommit(TrainerOptions &);
+/// Where --from names a folder of PEFT, takes it as the adapters to begin with. The model under it
+/// is that of --weights, or the one that the folder names, if it is here.
+absl::Status NameAdapter(TrainerOptions &);
 
 /// Boa's version: "0.1".
 const char *Version();

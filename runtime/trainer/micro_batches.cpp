@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/micro_batches.h"
 
+#include "runtime/support/random.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -17,6 +19,23 @@ MicroBatches::MicroBatches(const Program &program)
       targets(tokens), counts(tokens.size()), loss_gradients(tokens.size()), losses(tokens.size()) {
   if (program.TakesDocuments())
     document_starts = tokens;
+  for (const Storage &storage : program.storages)
+    if (storage.role == "dropout_keys")
+      dropout_keys.assign(size_t(storage.entry_count()), tokens[0]);
+}
+
+void MicroBatches::SetDropoutKeys(const Program &program, int64_t step) {
+  constexpr uint64_t kDropout = 0x64726f70; // apart from other uses of the seed
+  const int64_t context = program.model.context, batch = int64_t(tokens.size());
+  const uint64_t of_step = Hash({kDropout, uint64_t(program.train.seed), uint64_t(step)});
+  for (size_t entry = 0; entry < dropout_keys.size(); ++entry)
+    for (size_t i = 0; i < dropout_keys[entry].size(); ++i) {
+      // The sequence counts in its step, whatever micro-batch it is in.
+      const uint64_t layer = entry / uint64_t(batch), m = entry % uint64_t(batch),
+                     sequence = m * uint64_t(program.MicroBatch()) + i / uint64_t(context);
+      const uint64_t hash = Hash({of_step, layer, sequence, i % uint64_t(context)});
+      dropout_keys[entry][i] = int32_t(std::max<uint32_t>(uint32_t(hash >> 32), 1));
+    }
 }
 
 int64_t MicroBatches::counted() const {

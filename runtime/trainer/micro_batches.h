@@ -23,6 +23,8 @@ struct MicroBatches {
   int32_t *StartsOf(int64_t micro_batch) {
     return document_starts.empty() ? nullptr : document_starts[size_t(micro_batch)].data();
   }
+  /// The keys of dropout for a step that trains. Without a call they are 0, and nothing is dropped.
+  void SetDropoutKeys(const Program &, int64_t step);
   /// Comes after the targets are filled in.
   void CountTargets();
   int64_t counted() const; // targets of all micro-batches
@@ -34,6 +36,8 @@ struct MicroBatches {
   std::vector<std::vector<int32_t>> tokens, targets; // [micro_batches][micro_batch * context]
   /// The same, of a program whose attention is within documents: the positions where they begin.
   std::vector<std::vector<int32_t>> document_starts;
+  /// The same for each layer, if the program has dropout: [layers * micro_batches][...].
+  std::vector<std::vector<int32_t>> dropout_keys;
   std::vector<int64_t> counts;       // [micro_batches] of targets
   std::vector<float> loss_gradients; // [micro_batches] shares of the counts
   std::vector<float> losses;         // [micro_batches] means over their targets

@@ -90,6 +90,18 @@ absl::StatusOr<std::unique_ptr<GivenWeights>> OpenGiven(const TrainRequest &requ
                             Adapters::may_be_new);
 }
 
+absl::StatusOr<std::unique_ptr<PeftAdapter>> OpenAdapter(const TrainRequest &request) {
+  if (request.options().adapter.empty())
+    return nullptr;
+  absl::StatusOr<std::unique_ptr<PeftAdapter>> adapter =
+      PeftAdapter::Open(request.options().adapter);
+  if (!adapter.ok())
+    return adapter.status();
+  if (absl::Status status = (*adapter)->Match(request.program()); !status.ok())
+    return status;
+  return adapter;
+}
+
 absl::StatusOr<std::unique_ptr<StateStore>>
 OpenState(const TrainRequest &request, const BaseWeights *base, const InterruptGuard &interrupt) {
   const TrainerOptions &options = request.options();
@@ -181,7 +193,8 @@ static void ReportComputation(const std::string &source, const Computation &trai
 }
 
 absl::Status FillParameters(const TrainRequest &request, BaseWeights *base,
-                            const GivenWeights *given, Engine &engine, RunReport &report) {
+                            const GivenWeights *given, const PeftAdapter *adapter, Engine &engine,
+                            RunReport &report) {
   const Program &program = request.program();
   if (base) {
     const BaseState origin = base->Origin();
@@ -205,7 +218,15 @@ absl::Status FillParameters(const TrainRequest &request, BaseWeights *base,
   if (!given)
     return InitializeParameters(program, engine);
   ReportComputation(request.options().weights, given->computation(), program.computation, report);
-  return given->Fill(engine);
+  if (!adapter)
+    return given->Fill(engine);
+  report.Say(absl::StrCat("begins with the adapters of `", request.options().adapter, "`"));
+  return FillParameters(
+      program, engine,
+      [&](int64_t g, int64_t entry, int64_t p, int64_t first, int64_t count, float *values) {
+        return adapter->Has(g, p) ? adapter->Read(program, g, entry, p, first, count, values)
+                                  : given->Read(g, entry, p, first, count, values);
+      });
 }
 
 /// An error that the user mends where the spec names its data.

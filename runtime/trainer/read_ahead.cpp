@@ -59,6 +59,7 @@ ReadAhead::Batches ReadAhead::Read(int64_t step) const {
         !status.ok())
       return status;
   }
+  batches->SetDropoutKeys(program, step);
   batches->CountTargets();
   return batches;
 }

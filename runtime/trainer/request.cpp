@@ -54,15 +54,16 @@ absl::Status CheckMemory(const Program &program) {
 }
 
 /// The storage with this role. It lives in memory and has an entry of at least `bytes` for each
-/// micro-batch.
+/// micro-batch, or for each of every layer.
 absl::StatusOr<int32_t> FindPortOfRole(const Program &program, const std::string &role,
                                        int64_t bytes) {
   for (size_t i = 0; i < program.storages.size(); ++i) {
     const Storage &storage = program.storages[i];
     if (storage.role != role)
       continue;
+    const int64_t each = role == "dropout_keys" ? storage.entries.front() : 1;
     if (storage.LivesOn(Home::ssd) || storage.bytes < bytes ||
-        storage.entry_count() != program.MicroBatches())
+        storage.entry_count() != each * program.MicroBatches())
       return absl::InvalidArgumentError(
           absl::StrCat("program descriptor: storage `", storage.name, "`: expected ",
                        program.MicroBatches(), " entries of at least ", bytes, " bytes in memory"));
@@ -108,9 +109,11 @@ absl::Status TrainRequest::FindPorts() {
        {std::tuple<const char *, int64_t, int32_t *>{"tokens", token_bytes, &found.tokens},
         {"targets", token_bytes, &found.targets},
         {"document_starts", token_bytes, &found.document_starts},
+        {"dropout_keys", token_bytes, &found.dropout_keys},
         {"loss_gradients", sizeof(float), &found.loss_gradients},
         {"loss", sizeof(float), &found.losses}}) {
-    if (port == &found.document_starts && !changed.TakesDocuments())
+    if ((port == &found.document_starts && !changed.TakesDocuments()) ||
+        (port == &found.dropout_keys && !changed.TakesDropout()))
       continue;
     absl::StatusOr<int32_t> storage = FindPortOfRole(changed, role, bytes);
     if (!storage.ok())

@@ -34,7 +34,7 @@ namespace boa {
 /// The storages through which the data of a step enter and its losses leave.
 struct Ports {
   int32_t tokens = -1, targets = -1, loss_gradients = -1, losses = -1;
-  int32_t document_starts = -1; // of a program that takes them
+  int32_t document_starts = -1, dropout_keys = -1; // of a program that takes them
 };
 
 class TrainRequest {

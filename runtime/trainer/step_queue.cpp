@@ -27,6 +27,9 @@ int64_t StepQueue::Call(boa_entry_point entry, int64_t step, MicroBatches &batch
     in.push_back({ports.loss_gradients, int64_t(m), &batches.loss_gradients[m], sizeof(float)});
     out.push_back({ports.losses, int64_t(m), &batches.losses[m], sizeof(float)});
   }
+  for (size_t i = 0; i < batches.dropout_keys.size(); ++i)
+    in.push_back({ports.dropout_keys, int64_t(i), batches.dropout_keys[i].data(),
+                  int64_t(batches.dropout_keys[i].size() * sizeof(int32_t))});
   if (entry != entries.step)
     follows = 0;
   return owned->Enqueue(entry, step, entry == entries.step ? pending : 0, in, out);

@@ -68,6 +68,7 @@ struct TrainerOptions {
   std::string weights;               // safetensors to begin from; empty: random
   std::vector<std::string> unwanted; // names of its tensors to leave out
   std::string from;                  // a state whose weights to begin with, or a commit of it
+  std::string adapter;               // a folder of PEFT whose adapters to begin with
   std::optional<int64_t> steps;      // instead of the program's
   double epochs = 0;                 // the same; 0: not given
   std::string data;                  // instead of the program's; empty: its own

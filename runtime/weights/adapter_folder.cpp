@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/weights/adapter_folder.h"
 
+#include "runtime/abi/parts.h"
 #include "runtime/weights/adapters.h"
 #include "runtime/weights/folder_files.h"
 #include "runtime/weights/parameter_names.h"
@@ -32,17 +33,14 @@ std::string InClass(const ModelConfig &config, const std::string &module) {
   return whole ? module : absl::StrCat(base, module);
 }
 
-/// The modules of all other weights that have a name.
-std::vector<std::string> OtherModules(const Program &program) {
-  std::vector<std::string> modules;
+/// The modules of all weights that have a name.
+std::set<std::string> AllModules(const Program &program, const ModelConfig &config) {
+  std::set<std::string> modules;
   for (const Group &group : program.groups)
-    for (int64_t entry = 0; entry < group.count; ++entry)
-      for (const Parameter &parameter : group.parameters) {
-        const std::string name = ExternalOf(entry, parameter).name;
-        absl::string_view module = name;
-        if (parameter.adapter.down.empty() && absl::ConsumeSuffix(&module, ".weight"))
-          modules.emplace_back(module);
-      }
+    for (int64_t entry = 0; entry < CountWholes(group); ++entry)
+      for (const Parameter &parameter : group.parameters)
+        if (const std::string tensor = ExternalOf(entry, parameter).name; !tensor.empty())
+          modules.insert(InClass(config, ModuleOf(tensor)));
   return modules;
 }
 
@@ -53,8 +51,16 @@ nlohmann::json ShortNumber(double value) {
   return value;
 }
 
-nlohmann::json AdapterConfig(const ModelConfig &config, const AdapterFolder &options, int64_t rank,
-                             double alpha, std::vector<std::string> targets) {
+/// What adapter_config.json says.
+struct AdapterFacts {
+  int64_t rank = 0;
+  Adapter adapter; // any of them: the language gives all of them one alpha
+  double dropout = 0;
+  std::vector<std::string> targets, saved;
+};
+
+nlohmann::json AdapterConfig(const ModelConfig &config, const AdapterFolder &options,
+                             AdapterFacts facts) {
   using Json = nlohmann::json;
   const Json none;
   return {{"peft_type", "LORA"},
@@ -62,20 +68,39 @@ nlohmann::json AdapterConfig(const ModelConfig &config, const AdapterFolder &opt
           {"base_model_name_or_path", options.base.empty() ? none : Json(options.base)},
           {"revision", none},
           {"inference_mode", true},
-          {"r", rank},
-          {"lora_alpha", ShortNumber(alpha)},
-          {"lora_dropout", 0.0},
-          {"target_modules", std::move(targets)},
+          {"r", facts.rank},
+          {"lora_alpha", ShortNumber(facts.adapter.alpha)},
+          {"lora_dropout", facts.dropout},
+          {"target_modules", std::move(facts.targets)},
           {"fan_in_fan_out", config.family == Family::gpt2}, // its Conv1D has [in, out]
           {"bias", "none"},
           {"init_lora_weights", true},
-          {"use_rslora", false},
+          {"use_rslora", facts.adapter.rslora},
           {"use_dora", false},
-          {"modules_to_save", none},
+          {"modules_to_save", facts.saved.empty() ? none : Json(std::move(facts.saved))},
           {"layers_to_transform", none},
           {"layers_pattern", none},
           {"rank_pattern", Json::object()},
           {"alpha_pattern", Json::object()}};
+}
+
+/// PEFT saves the modules whose names end in one of modules_to_save, even within a word: the
+/// shortest such ends of `saved` that begin with a word and name no other of `all`.
+std::vector<std::string> FindModulesToSave(const std::set<std::string> &saved,
+                                           const std::set<std::string> &all) {
+  std::set<std::string> found;
+  for (const std::string &module : saved) {
+    size_t at = module.rfind('.') + 1; // 0 without a dot
+    auto names_another = [&] {
+      return std::any_of(all.begin(), all.end(), [&](const std::string &other) {
+        return !saved.count(other) && absl::EndsWith(other, module.substr(at));
+      });
+    };
+    while (at > 0 && names_another())
+      at = at < 2 ? 0 : module.rfind('.', at - 2) + 1;
+    found.insert(module.substr(at));
+  }
+  return {found.begin(), found.end()};
 }
 
 } // namespace
@@ -106,33 +131,50 @@ absl::StatusOr<WrittenAdapters> ExportAdapterFolder(const Program &program,
   absl::StatusOr<std::vector<Adapted>> adapted = FindAdapted(program);
   if (!adapted.ok())
     return adapted.status();
-  // The language gives all of them one rank and one alpha.
-  const Adapted &first = adapted->front();
-  const Group &group = program.groups[size_t(first.group)];
-  const ParameterIndex down = first.down;
-  const int64_t rank =
-      program.groups[size_t(down.group)].parameters[size_t(down.parameter)].shape[0];
-  double alpha = 0;
-  for (const Parameter &parameter : group.parameters)
-    if (!parameter.adapter.down.empty())
-      alpha = parameter.adapter.alpha;
-  std::vector<std::string> targets, others;
-  for (const Adapted &weight : *adapted)
+  absl::StatusOr<std::vector<NamedParameter>> wholes = FindTrainedWhole(program);
+  if (!wholes.ok())
+    return wholes.status();
+  AdapterFacts facts;
+  facts.dropout = program.train.adapter_dropout;
+  std::vector<NamedParameter> tensors;
+  const auto prefix = [](const std::string &module) {
+    return absl::StrCat("base_model.model.", module);
+  };
+  const std::set<std::string> all = AllModules(program, config);
+  std::set<std::string> others = all, saved;
+  std::vector<std::string> targets;
+  for (const Adapted &weight : *adapted) {
     targets.push_back(InClass(config, weight.module));
-  for (const std::string &module : OtherModules(program))
-    others.push_back(InClass(config, module));
-  const nlohmann::json json =
-      AdapterConfig(config, options, rank, alpha, FindTargetModules(targets, others));
+    others.erase(targets.back());
+    facts.adapter = weight.adapter;
+    facts.rank = weight.rank;
+    tensors.push_back(
+        {absl::StrCat(prefix(targets.back()), ".lora_A.weight"), weight.entry, weight.down});
+    tensors.push_back(
+        {absl::StrCat(prefix(targets.back()), ".lora_B.weight"), weight.entry, weight.up});
+  }
+  for (const NamedParameter &whole : *wholes) {
+    const std::string module = InClass(config, ModuleOf(whole.tensor));
+    const std::string kind = whole.tensor.substr(whole.tensor.rfind('.'));
+    saved.insert(module);
+    tensors.push_back({prefix(module) + kind, whole.entry, whole.at});
+    // In PEFT a copy of the embedding is one of the head, too, only if both are saved.
+    if (const std::string head = HeadTiedTo(module); !head.empty() && !all.count(head)) {
+      saved.insert(head);
+      tensors.push_back({prefix(head) + kind, whole.entry, whole.at});
+    }
+  }
+  facts.targets = FindTargetModules(targets, {others.begin(), others.end()});
+  facts.saved = FindModulesToSave(saved, all);
+  const int64_t rank = facts.rank;
+  const nlohmann::json json = AdapterConfig(config, options, std::move(facts));
 
   if (absl::Status status = SystemFiles().MakeDirectory(options.folder);
       !status.ok() && !absl::IsAlreadyExists(status))
     return status;
   absl::StatusOr<int64_t> bytes =
-      ExportAdapters(SystemFiles(), program, options.state,
-                     absl::StrCat(options.folder, "/adapter_model.safetensors"), bf16,
-                     [&](const std::string &module) {
-                       return absl::StrCat("base_model.model.", InClass(config, module));
-                     });
+      ExportTensors(SystemFiles(), program, options.state,
+                    absl::StrCat(options.folder, "/adapter_model.safetensors"), bf16, tensors);
   if (!bytes.ok())
     return bytes.status();
   // It makes the folder complete.
@@ -140,7 +182,7 @@ absl::StatusOr<WrittenAdapters> ExportAdapterFolder(const Program &program,
       WriteSmallFile(absl::StrCat(options.folder, "/adapter_config.json"), json.dump(2) + "\n");
   if (!status.ok())
     return status;
-  return WrittenAdapters{int64_t(targets.size()), rank, *bytes};
+  return WrittenAdapters{int64_t(targets.size()), int64_t(saved.size()), rank, *bytes};
 }
 
 } // namespace boa

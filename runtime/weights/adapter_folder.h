@@ -25,7 +25,7 @@ struct AdapterFolder {
 };
 
 struct WrittenAdapters {
-  int64_t modules = 0, rank = 0, bytes = 0;
+  int64_t modules = 0, saved = 0, rank = 0, bytes = 0; // saved: modules that are written whole
 };
 
 /// Writes the adapters of a state as PEFT's adapter_model.safetensors, then adapter_config.json.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/weights/adapters.h"
 
+#include "runtime/abi/parts.h"
 #include "runtime/support/interrupt.h"
 #include "runtime/weights/parameter_names.h"
 #include "runtime/weights/safetensors.h"
@@ -63,7 +64,7 @@ absl::Status MergedWeights::Hold(const Group &group, int64_t entry, const Parame
     left = Transposed(left, rank, in);
     right = Transposed(right, out, rank);
   }
-  const double scale = adapter.alpha / double(rank);
+  const double scale = adapter.Scale(rank);
   for (float &value : left)
     value = float(value * scale);
   held = &parameter;
@@ -113,54 +114,75 @@ absl::StatusOr<std::vector<Adapted>> FindAdapted(const Program &program) {
               "parameter ", group.name, ".", parameter.name,
               " has an adapter, but no module: write as \"MODULE.weight\" behind its initial value "
               "in the spec"));
-        found.push_back({int64_t(g), entry, *FindParameter(program, group, parameter.adapter.down),
-                         *FindParameter(program, group, parameter.adapter.up),
-                         std::string(module)});
+        const ParameterIndex down = *FindParameter(program, group, parameter.adapter.down);
+        found.push_back({int64_t(g), entry, down,
+                         *FindParameter(program, group, parameter.adapter.up), parameter.adapter,
+                         ParameterAt(program, down).shape[0], std::string(module)});
       }
   return found;
 }
 
-absl::StatusOr<int64_t>
-ExportAdapters(FileSystem &disk, const Program &program, const std::string &from,
-               const std::string &path, bool bf16,
-               const std::function<std::string(const std::string &)> &prefix) {
-  absl::StatusOr<std::vector<Adapted>> adapted = FindAdapted(program);
-  if (!adapted.ok())
-    return adapted.status();
+absl::StatusOr<std::vector<NamedParameter>> FindTrainedWhole(const Program &program) {
+  std::vector<NamedParameter> found;
+  const std::vector<std::vector<bool>> parts = PartsOfAdapters(program);
+  for (size_t g = 0; g < program.groups.size(); ++g) {
+    const Group &group = program.groups[g];
+    if (IsFrozen(program.storages[size_t(group.weights)]))
+      continue;
+    for (int64_t entry = 0; entry < CountWholes(group); ++entry)
+      for (size_t p = 0; p < group.parameters.size(); ++p) {
+        if (parts[g][p])
+          continue;
+        const ExternalTensor external = ExternalOf(entry, group.parameters[p]);
+        if (external.rows != ExternalTensor::all || external.name.empty())
+          return absl::FailedPreconditionError(absl::StrCat(
+              "parameter ", group.name, ".", group.parameters[p].name,
+              external.name.empty()
+                  ? " is trained as a whole, but has no name elsewhere: write as \"TENSOR\" behind "
+                    "its initial value in the spec"
+                  : " is trained as a whole, but is only some rows of its tensor: PEFT saves whole "
+                    "tensors"));
+        found.push_back({external.name, entry, {int64_t(g), int64_t(p)}});
+      }
+  }
+  return found;
+}
+
+absl::StatusOr<int64_t> ExportTensors(FileSystem &disk, const Program &program,
+                                      const std::string &from, const std::string &path, bool bf16,
+                                      const std::vector<NamedParameter> &parameters) {
   absl::StatusOr<std::unique_ptr<BaseWeights>> weights = BaseWeights::Open(disk, program, from);
   if (!weights.ok())
     return weights.status();
   std::vector<Tensor> tensors;
   int64_t bytes = 0;
-  for (const Adapted &weight : *adapted)
-    for (const auto &[at, name] : {std::pair(weight.down, "A"), std::pair(weight.up, "B")}) {
-      Tensor tensor;
-      tensor.name = absl::StrCat(prefix(weight.module), ".lora_", name, ".weight");
-      tensor.dtype = bf16 ? "BF16" : "F32";
-      tensor.shape = ParameterAt(program, at).shape;
-      bytes += tensor.elements() * (bf16 ? 2 : 4);
-      tensors.push_back(std::move(tensor));
-    }
+  for (const NamedParameter &named : parameters) {
+    Tensor tensor;
+    tensor.name = named.tensor;
+    tensor.dtype = bf16 ? "BF16" : "F32";
+    tensor.shape = ParameterAt(program, named.at).shape;
+    bytes += tensor.elements() * (bf16 ? 2 : 4);
+    tensors.push_back(std::move(tensor));
+  }
   absl::StatusOr<SafetensorsWriter> writer =
       SafetensorsWriter::Create(path, std::move(tensors), {{"format", "pt"}});
   if (!writer.ok())
     return writer.status();
   std::vector<float> values(static_cast<size_t>(kAdaptedAtOnce));
-  for (const Adapted &weight : *adapted)
-    for (ParameterIndex at : {weight.down, weight.up}) {
-      const Parameter &part = ParameterAt(program, at);
-      for (int64_t first = 0; first < part.elements(); first += kAdaptedAtOnce) {
-        const int64_t count = std::min(kAdaptedAtOnce, part.elements() - first);
-        if (Interrupted())
-          return Interruption();
-        absl::Status status = (*weights)->Read(program.groups[size_t(at.group)], weight.entry, part,
-                                               first, count, values.data());
-        if (status.ok())
-          status = writer->Append(values.data(), count);
-        if (!status.ok())
-          return status;
-      }
+  for (const NamedParameter &named : parameters) {
+    const Parameter &part = ParameterAt(program, named.at);
+    for (int64_t first = 0; first < part.elements(); first += kAdaptedAtOnce) {
+      const int64_t count = std::min(kAdaptedAtOnce, part.elements() - first);
+      if (Interrupted())
+        return Interruption();
+      absl::Status status = (*weights)->Read(program.groups[size_t(named.at.group)], named.entry,
+                                             part, first, count, values.data());
+      if (status.ok())
+        status = writer->Append(values.data(), count);
+      if (!status.ok())
+        return status;
     }
+  }
   if (absl::Status status = writer->Finish(); !status.ok())
     return status;
   return bytes;

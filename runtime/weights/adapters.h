@@ -20,13 +20,12 @@
 #include "absl/status/statusor.h"
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 namespace boa {
 
-/// The weights of a commit, each with its adapter added: w + alpha / rank * b a, in f32.
+/// The weights of a commit, each with its adapter added: w + scale * b a, in f32.
 ///
 /// Ownership: program and weights outlive it. Threads: one. Memory: the adapter of one weight,
 /// rank * (in + out) numbers, beside what BaseWeights holds. Errors: those of BaseWeights.
@@ -45,7 +44,7 @@ private:
   const Program &program;
   BaseWeights &weights;
   // The adapter that was read last, as factors of its weight's shape: [rows, rank] with
-  // alpha / rank in it, and [rank, columns].
+  // the scale in it, and [rank, columns].
   const Parameter *held = nullptr;
   int64_t held_entry = 0, rank = 0;
   std::vector<float> left, right, sum;
@@ -55,19 +54,30 @@ private:
 struct Adapted {
   int64_t group = 0, entry = 0;
   ParameterIndex down, up;
+  Adapter adapter;
+  int64_t rank = 0;
   std::string module; // that of its tensor: "model.layers.0.self_attn.q_proj"
 };
 
 /// All of them. FailedPrecondition if a weight has no name elsewhere that ends in ".weight".
 absl::StatusOr<std::vector<Adapted>> FindAdapted(const Program &);
 
-/// Writes the adapters of a commit, `from` as of --from, as PEFT's adapter_model.safetensors: for
-/// each module PREFIX.lora_A.weight [rank, in] and PREFIX.lora_B.weight [out, rank]. `prefix` makes
-/// PREFIX of a module. The file appears complete or not at all. Memory: one chunk of each role.
-/// Returns the bytes of the tensors.
-absl::StatusOr<int64_t>
-ExportAdapters(FileSystem &, const Program &, const std::string &from, const std::string &path,
-               bool bf16, const std::function<std::string(const std::string &)> &prefix);
+/// A parameter in one entry of its group, and its tensor in a file.
+struct NamedParameter {
+  std::string tensor; // "model.norm.weight"
+  int64_t entry = 0;
+  ParameterIndex at;
+};
+
+/// All that is trained as a whole beside adapters. FailedPrecondition if one is no whole tensor
+/// elsewhere.
+absl::StatusOr<std::vector<NamedParameter>> FindTrainedWhole(const Program &);
+
+/// Writes parameters of a commit, `from` as of --from. The file appears complete or not at all.
+/// Memory: one chunk of each role. Returns the bytes of the tensors.
+absl::StatusOr<int64_t> ExportTensors(FileSystem &, const Program &, const std::string &from,
+                                      const std::string &path, bool bf16,
+                                      const std::vector<NamedParameter> &);
 
 } // namespace boa
 

@@ -161,6 +161,11 @@ std::string ConfigReader::Word(const std::string &key, const std::string &fallba
   return value->get<std::string>();
 }
 
+std::string ConfigReader::WordOrFlag(const std::string &key, const std::string &fallback) {
+  const nlohmann::json *value = Find(key);
+  return value && value->is_boolean() ? Flag(key, false) ? "true" : "false" : Word(key, fallback);
+}
+
 std::vector<std::string> ConfigReader::Words(const std::string &key) {
   const nlohmann::json *value = Read(key);
   std::vector<std::string> all;

@@ -38,6 +38,8 @@ public:
   double Real(const std::string &key, std::optional<double> fallback, double least, double most);
   bool Flag(const std::string &key, bool fallback);
   std::string Word(const std::string &key, const std::string &fallback);
+  /// A word, or a flag in words: "true".
+  std::string WordOrFlag(const std::string &key, const std::string &fallback);
   std::vector<std::string> Words(const std::string &key);
   /// One that is not there has no keys.
   ConfigReader Object(const std::string &key);

@@ -203,7 +203,8 @@ absl::Status CheckExportFolder(const Program &program, const std::string &folder
   const std::vector<std::vector<bool>> adapters = PartsOfAdapters(program);
   for (size_t g = 0; g < program.groups.size(); ++g)
     for (size_t p = 0; p < program.groups[g].parameters.size(); ++p)
-      if (adapters[g][p] == options.adapters)
+      if (options.adapters ? !IsFrozen(program.storages[size_t(program.groups[g].weights)])
+                           : !adapters[g][p])
         bytes += program.groups[g].count * program.groups[g].parameters[p].elements() *
                  (options.bf16 ? 2 : 4);
   const std::string parent = std::filesystem::path(folder + "/").parent_path().parent_path();

@@ -38,6 +38,14 @@ struct ExternalTensor {
 };
 ExternalTensor ExternalOf(int64_t entry, const Parameter &);
 
+/// The module of a tensor: "model.norm" of "model.norm.weight".
+std::string ModuleOf(const std::string &tensor);
+/// Its name in a folder of the base model, without the head: "norm".
+std::string InBaseModel(const std::string &module);
+/// Whether it is the table of the embedding, and the module that has the same weight to make
+/// logits, where the model has no other: "lm_head". Empty: it is another module.
+std::string HeadTiedTo(const std::string &module);
+
 } // namespace boa
 
 #endif // BOA_RUNTIME_WEIGHTS_PARAMETER_NAMES_H

@@ -193,7 +193,7 @@ TEST(AdapterTest, Numbers) {
 )");
   EXPECT_EQ(
       refused("rank = 4, alpha = 8, targets = block.w"),
-      R"(tiny.boa:22:50: error: expected targets to be a pattern of names, "block.q_w", or several, ("block.q_w", "block.v_w"), but found block.w
+      R"(tiny.boa:22:50: error: expected targets to be a pattern of names, "q_proj", or several, ("q_proj", "v_proj"), but found block.w
   adapters = lora(rank = 4, alpha = 8, targets = block.w)
                                                  ^~~~~~~
 )");

@@ -35,6 +35,15 @@ void addElementwise(std::vector<Case> &all) {
     all.push_back(makeUnary("silu" + suffix, "silu %a0", shape,
                             [](double x) { return x / (1 + std::exp(-x)); }));
   }
+  // The keys 0 to 4: of the first nothing is dropped.
+  for (int64_t width : {7, 32}) {
+    const std::string x = tensor({2, 9, width}), keys = tensor({2, 9}, "i32");
+    all.push_back(
+        {"dropout_" + std::to_string(width),
+         function({x, keys},
+                  "  %y = boa.dropout %a0 keys %a1 : " + keys + " by 0.375 site 5 : " + x, "%y", x),
+         dropout(0.375, 5), /*indices=*/5});
+  }
   all.push_back(makeUnary("gelu_exact_33", "gelu %a0 exact", {3, 33}, exactGeluOf));
   // [time, width] added to every sequence: position embedding.
   all.push_back(makeBinary("add_positions", "add", {3, 4, 5}, {4, 5}, add));

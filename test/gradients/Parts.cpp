@@ -44,6 +44,26 @@ Reference elementwise(std::function<double(double, double)> f) {
   };
 }
 
+static uint32_t mixed(uint32_t x) {
+  x = (x ^ (x >> 16)) * 0x7feb352du;
+  x = (x ^ (x >> 15)) * 0x846ca68bu;
+  return x ^ (x >> 16);
+}
+
+Reference dropout(double probability, uint32_t site) {
+  return [=](Operands operands, Arguments a) -> Results {
+    const auto width = size_t(lastOf(operands[0]));
+    Values y(a[0].size());
+    for (size_t i = 0; i < y.size(); ++i) {
+      const auto key = uint32_t(int32_t(a[1][i / width])), column = uint32_t(i % width);
+      const uint32_t hash = mixed(mixed(mixed(key ^ site * 0x9e3779b9u) ^ column) + key);
+      const bool kept = hash >= probability * 0x1p32;
+      y[i] = key == 0 ? a[0][i] : kept ? a[0][i] / (1 - probability) : 0;
+    }
+    return {y};
+  };
+}
+
 double geluOf(double x) {
   return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }

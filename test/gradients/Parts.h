@@ -27,6 +27,8 @@ std::string function(std::vector<std::string> types, const std::string &body,
 
 /// y[i] = f(x[i], z[i % size of z]).
 Reference elementwise(std::function<double(double, double)> f);
+/// The rows of x [..., width] with keys: boa.dropout, written again from its description.
+Reference dropout(double probability, uint32_t site);
 double geluOf(double x);
 double exactGeluOf(double x);
 Reference linear(bool transpose);

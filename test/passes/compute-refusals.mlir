@@ -567,3 +567,21 @@ func.func @f(%x: tensor<2x4x8xf32>) {
   %0 = boa.rotary %x heads 4 {factor = 1.0e-320 : f64} : tensor<2x4x8xf32>
   return
 }
+
+// -----
+
+// Dropout leaves something, and has a key for each row.
+
+func.func @f(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  // expected-error @below {{'boa.dropout' op expected a probability of at least 0 and below 1 but found 1}}
+  %0 = boa.dropout %x by 1.0 site 0 : tensor<2x4x8xf32>
+  return %0 : tensor<2x4x8xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xf32>, %k: tensor<2xi32>) -> tensor<2x4x8xf32> {
+  // expected-error @below {{'boa.dropout' op expected one key for each row of 'tensor<2x4x8xf32>' but found 'tensor<2xi32>'}}
+  %0 = boa.dropout %x keys %k : tensor<2xi32> by 0.5 site 0 : tensor<2x4x8xf32>
+  return %0 : tensor<2x4x8xf32>
+}

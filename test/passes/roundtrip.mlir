@@ -9,11 +9,13 @@
 // CHECK-NEXT:    boa.param @normal : tensor<384x1152xf32> = "normal" 2.000000e-02
 // CHECK-NEXT:    boa.param @own : tensor<384xf32> = "ones" number 3 lr_scale 5.000000e-01 weight_decay 1.000000e-01
 // CHECK-NEXT:    boa.param @adapted : tensor<8x6xf32> = "normal" 2.000000e-02 external "h.*.w" adapter <"a", "b", 1.600000e+01 : f64, true>
+// CHECK-NEXT:    boa.param @stable : tensor<8x6xf32> = "zeros" adapter <"a", "b", 1.600000e+01 : f64, false, rslora true>
 boa.group @block repeat 6 {
   boa.param @ones : tensor<384xf32> = "ones"
   boa.param @normal : tensor<384x1152xf32> = "normal" 0.02
   boa.param @own : tensor<384xf32> = "ones" number 3 lr_scale 0.5 weight_decay 0.1
   boa.param @adapted : tensor<8x6xf32> = "normal" 0.02 external "h.*.w" adapter <"a", "b", 16.0 : f64, true>
+  boa.param @stable : tensor<8x6xf32> = "zeros" adapter <"a", "b", 16.0 : f64, false, rslora true>
 }
 // CHECK: boa.stage @once{{$}}
 boa.stage @once
@@ -41,13 +43,17 @@ func.func @matrices(%x: tensor<2x4x8xf32>, %w: tensor<8x6xf32>, %b: tensor<6xf32
 }
 
 // CHECK-LABEL: func.func @elementwise
-func.func @elementwise(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) {
+func.func @elementwise(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>, %k: tensor<2x4xi32>) {
   // CHECK: boa.add %{{.*}}, %{{.*}} : tensor<2x4x8xf32>, tensor<8xf32>
   %0 = boa.add %x, %w : tensor<2x4x8xf32>, tensor<8xf32>
   // CHECK: boa.mul %{{.*}}, %{{.*}} : tensor<2x4x8xf32>, tensor<2x4x8xf32>
   %1 = boa.mul %x, %x : tensor<2x4x8xf32>, tensor<2x4x8xf32>
   // CHECK: boa.scale %{{.*}} by 5.000000e-01 : tensor<2x4x8xf32>
   %2 = boa.scale %x by 0.5 : tensor<2x4x8xf32>
+  // CHECK: boa.dropout %{{.*}} by 1.000000e-01 site 2 : tensor<2x4x8xf32>
+  %open = boa.dropout %x by 0.1 site 2 : tensor<2x4x8xf32>
+  // CHECK: boa.dropout %{{.*}} keys %{{.*}} : tensor<2x4xi32> by 1.000000e-01 site 2 : tensor<2x4x8xf32>
+  %dropped = boa.dropout %x keys %k : tensor<2x4xi32> by 0.1 site 2 : tensor<2x4x8xf32>
   // CHECK: boa.gelu %{{.*}} : tensor<2x4x8xf32>
   %3 = boa.gelu %x : tensor<2x4x8xf32>
   // CHECK: boa.gelu_grad %{{.*}}, %{{.*}} : tensor<2x4x8xf32>

@@ -785,6 +785,25 @@ module {
 
 // -----
 
+// Keys of dropout come behind them, and nothing else is one.
+
+module {
+  boa.stage @a_forward
+  boa.stage @b_forward dropout
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>, %keys: tensor<2x4xi32>) -> tensor<f32> {
+    // expected-error @below {{'boa.dropout' op expected the keys of dropout that its stage takes}}
+    %y = boa.dropout %x keys %t : tensor<2x4xi32> by 0.5 site 0 : tensor<2x4x8xf32>
+    %0 = boa.cross_entropy %y, %t : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
 // What later phases set is not taken for their own.
 
 module {

@@ -112,8 +112,9 @@ absl::Status exportAdapters(const Program &program, const ModelConfig &config,
   if (!written.ok())
     return IfInterrupted(written.status(), notExported(options.folder));
   llvm::outs() << "wrote " << options.folder << ": adapters of " << written->modules
-               << " modules of " << config.architecture << ", rank " << written->rank << ", "
-               << FormatBytes(written->bytes) << " of " << (bf16 ? "bf16" : "f32") << "\n";
+               << " modules of " << config.architecture << ", rank " << written->rank
+               << (written->saved ? absl::StrCat(", and ", written->saved, " whole modules") : "")
+               << ", " << FormatBytes(written->bytes) << " of " << (bf16 ? "bf16" : "f32") << "\n";
   if (options.base.empty())
     llvm::errs() << "note: adapter_config.json names no model: --base NAME does\n";
   return absl::OkStatus();
@@ -142,6 +143,7 @@ absl::Status importFolder(const ImportOptions &options) {
   SpecOptions spec;
   spec.source = lastName(options.folder);
   spec.context = context;
+  spec.lora = options.lora;
   std::vector<std::string> unused;
   absl::StatusOr<WeightFiles> files = WeightFiles::Open(options.folder);
   if (!files.ok())
@@ -168,7 +170,8 @@ absl::Status importFolder(const ImportOptions &options) {
   absl::StatusOr<Program> program = describeSpec(request);
   if (!program.ok())
     return program.status();
-  if (auto given = GivenWeights::Open(*program, options.folder, unused); !given.ok())
+  if (auto given = GivenWeights::Open(*program, options.folder, unused, Adapters::may_be_new);
+      !given.ok())
     return given.status();
   CompiledProgram compiled;
   Kernels kernels = nullptr;

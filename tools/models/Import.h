@@ -23,6 +23,7 @@ struct ImportOptions {
   std::string state; // empty: the spec alone
   std::optional<int64_t> context;
   std::string data; // to train on; empty: the spec has a place to fill in
+  bool lora = false; // the spec has adapters, and so has the state
 };
 
 /// Reads a folder. Writes a spec, and beside it the folder's small files (FolderBeside). With a

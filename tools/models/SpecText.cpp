@@ -234,8 +234,18 @@ private:
     return absl::StrCat("train ", FamilyName(config.family), " {\n", "  data = ", data(), objective,
                         "  batch = 8 sequences\n  steps = ", options.hasEpochs ? "3 epochs" : "100",
                         "\n", config.bf16 ? "  weights = bf16\n" : "",
-                        "  optimizer = adamw(lr = 1e-5)\n}\n\n",
+                        options.lora ? adapters() + "  optimizer = adamw(lr = 2e-4)\n}\n\n"
+                                     : "  optimizer = adamw(lr = 1e-5)\n}\n\n",
                         "plan {\n  micro_batch = 1\n  schedule = vertical\n  place = ssd\n}\n");
+  }
+
+  /// The usual ones: of rank 16, beside all matrices of layers. A tiny model has a lower rank.
+  std::string adapters() const {
+    constexpr int64_t kUsualRank = 16;
+    const int64_t rank = std::min({kUsualRank, config.width, config.hidden,
+                                   config.heads * config.head, config.kv_heads * config.head});
+    return absl::StrCat("  adapters = lora(rank = ", rank, ", alpha = ", 2 * rank,
+                        ", targets = \"all-linear\")\n");
   }
 
   const ModelConfig &config;

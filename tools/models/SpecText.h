@@ -26,6 +26,7 @@ struct SpecOptions {
   bool hasEpochs = false; // that data
   bool headAlone = false; // the base model's tensors have no prefix
   bool gammaBeta = false; // BERT's norms have the names of old files
+  bool lora = false;      // adapters are trained instead of the model
 };
 
 /// The context that an import has unless the user says another.

@@ -152,7 +152,7 @@ Trials::Trials(const CompileRequest &spec)
   if (request.texts.empty())
     request.texts = frontend::readFiles(request.files, result.diagnostics);
   if (result.diagnostics.empty())
-    result = frontend::compileTexts(request.texts, request.overrides);
+    result = frontend::compileTexts(request.texts, request.overrides, request.held);
   std::fputs(result.diagnostics.c_str(), stderr);
   if (!result.spec)
     return;

@@ -37,15 +37,10 @@ struct TrainingSpec {
 /// None if the spec is wrong: compiling it says why.
 absl::StatusOr<std::optional<TrainingSpec>> readSpec(CompileRequest &compile,
                                                      const TrainerOptions &train) {
-  std::string diagnostics;
-  // Standard input can be read only once.
-  if (compile.texts.empty())
-    compile.texts = frontend::readFiles(compile.files, diagnostics);
-  if (!diagnostics.empty()) {
-    std::fputs(diagnostics.c_str(), stderr);
-    return absl::InvalidArgumentError("");
-  }
-  frontend::FrontendResult result = frontend::compileTexts(compile.texts, compile.overrides);
+  if (absl::Status status = readTexts(compile); !status.ok())
+    return status;
+  frontend::FrontendResult result =
+      frontend::compileTexts(compile.texts, compile.overrides, compile.held);
   if (!result.spec)
     return std::nullopt;
   TrainingSpec read{*std::move(result.spec), train.state};

@@ -206,7 +206,8 @@ private:
         parameter["adapter"] = json::Object{{"down", adapter.getDown().getValue()},
                                             {"up", adapter.getUp().getValue()},
                                             {"alpha", adapter.getAlpha().getValueAsDouble()},
-                                            {"transposed", adapter.getTransposed()}};
+                                            {"transposed", adapter.getTransposed()},
+                                            {"rslora", adapter.getRslora()}};
       if (IntegerAttr split = param.getSplitAttr())
         parameter["split"] = split.getInt();
       parameters.push_back(std::move(parameter));

@@ -14,6 +14,8 @@
 #include "gtest/gtest.h"
 
 #include <algorithm>
+#include <set>
+#include <vector>
 
 namespace boa {
 namespace {
@@ -64,6 +66,45 @@ TEST(StepQueueTest, AStepWithoutTargetsHasNoLoss) {
   const MicroBatches batches = Cut(2, /*counted=*/false);
   EXPECT_EQ(batches.MeanLoss(), 0);
   EXPECT_EQ(batches.loss_gradients, (std::vector<float>{0, 0}));
+}
+
+constexpr int64_t kLayers = 3;
+
+/// The keys of dropout of a step, [layer][sequence * context + position].
+std::vector<std::vector<int32_t>> Keys(int64_t micro_batch, int64_t step, int64_t seed = 1) {
+  Program program;
+  program.train.batch = kBatch;
+  program.train.seed = seed;
+  program.plan.micro_batch = micro_batch;
+  program.model.context = kContext;
+  Storage storage;
+  storage.role = "dropout_keys";
+  storage.entries = {kLayers, kBatch / micro_batch};
+  program.storages.push_back(storage);
+  MicroBatches batches(program);
+  for (const std::vector<int32_t> &entry : batches.dropout_keys)
+    EXPECT_EQ(std::set<int32_t>(entry.begin(), entry.end()), std::set<int32_t>{0});
+  batches.SetDropoutKeys(program, step);
+  std::vector<std::vector<int32_t>> keys(kLayers);
+  for (size_t entry = 0; entry < batches.dropout_keys.size(); ++entry) {
+    std::vector<int32_t> &of_layer = keys[entry / size_t(kBatch / micro_batch)];
+    of_layer.insert(of_layer.end(), batches.dropout_keys[entry].begin(),
+                    batches.dropout_keys[entry].end());
+  }
+  return keys;
+}
+
+// Each token of each layer and step has a key of its own, which is not 0 and does not depend on the
+// cut.
+TEST(StepQueueTest, KeysOfDropoutDoNotDependOnTheCut) {
+  const auto keys = Keys(1, 1);
+  EXPECT_EQ(keys, Keys(2, 1));
+  EXPECT_EQ(keys, Keys(4, 1));
+  std::set<int32_t> all = {0};
+  for (const auto &step : {keys, Keys(1, 2), Keys(1, 1, /*seed=*/2)})
+    for (const std::vector<int32_t> &layer : step)
+      all.insert(layer.begin(), layer.end());
+  EXPECT_EQ(all.size(), size_t(1 + 3 * kLayers * kBatch * kContext));
 }
 
 } // namespace

@@ -1,6 +1,6 @@
 """check_lora.py TMP MODEL...: trains adapters on models of this folder as train.py does by PEFT. Compares
 the losses. Where PEFT's adapters are kept, compares the exported ones and the weights with adapters in
-them, too.
+them, too. MODEL:WAY is another way of train.py: rslora, saved with what goes on from it.
 
 `boa` is found by PATH.
 """
@@ -12,11 +12,14 @@ from pathlib import Path
 from check import HERE, boa, check_losses, sets, tensors
 
 TARGETS = {"gpt2": '("block.qkv_w", "block.out_w")'}
+PEFT_TARGETS = {"gpt2": '("c_attn", "attn.c_proj")'}
+WHOLE = {"llama": '("lm_head", "norm")', "gpt2": '("ln_1", "ln_f")', "llama-tied": '"embed_tokens"'}
 SETTINGS = ["train.batch=1", "train.steps=10", "train.optimizer.lr=1e-2"]
 
 
 def rows(tensor):
-    (count, width), bits = tensor
+    shape, bits = tensor
+    count, width = shape if len(shape) == 2 else (1, *shape)
     values = struct.unpack(f"<{count * width}f", bits)
     return [values[i * width:(i + 1) * width] for i in range(count)]
 
@@ -24,6 +27,45 @@ def rows(tensor):
 def distance(a, b):
     return max(abs(x - y) for one, two in zip(a, b, strict=True)
                for x, y in zip(one, two, strict=True))
+
+
+def compare_adapters(ours, theirs):
+    """Two folders of PEFT."""
+    config, wanted = (json.loads((folder / "adapter_config.json").read_text())
+                      for folder in (ours, theirs))
+    for key, value in config.items():
+        if key not in ("target_modules", "modules_to_save"): # by other names of the same
+            assert value == wanted[key], (key, value, wanted[key])
+    assert bool(config["modules_to_save"]) == bool(wanted["modules_to_save"])
+    a, b = tensors(ours), tensors(theirs)
+    assert a.keys() == b.keys(), (sorted(a), sorted(b))
+    far = max(distance(rows(a[key]), rows(b[key])) for key in a)
+    assert far < 1e-3, far
+    return a, config
+
+
+def check_way(name, way, tmp):
+    """With PEFT's names, and the state's memory of its adapters."""
+    folder, spec, state = HERE / name, tmp / f"{name}.boa", tmp / f"{name}.{way}"
+    if not spec.exists():
+        boa("import", folder, "-o", spec, "--context", 16)
+    targets = PEFT_TARGETS.get(name, '("q_proj", "v_proj")')
+    whole = f", modules_to_save = {WHOLE[name]}" if way == "saved" else ""
+    adapters = f"train.adapters=lora(rank = 4, alpha = 8, targets = {targets}, rslora = true{whole})"
+    settings = sets(*SETTINGS, "train.weights=f32")
+    check_losses(name, way, spec, HERE / "text.txt", tmp, "--weights", folder, "--state", state,
+                 *settings, *sets(adapters), within=1e-5)
+    if way != "saved":
+        return print(f"{name}: {way}")
+    ours, theirs, base = tmp / f"{name}.ours", HERE / "lora" / f"{name}.saved", ["--weights", folder]
+    boa("export", spec, "--state", state, "-o", ours, "--adapter", "--base", name)
+    parts = compare_adapters(ours, theirs)[0]
+    # PEFT's folder is one to go on with, and so is ours.
+    for begin in theirs, ours:
+        state = tmp / f"{name}.more.{begin.name}"
+        check_losses(name, "more", spec, HERE / "text.txt", tmp, *base, "--from", begin,
+                     "--state", state, *settings, within=1e-5 if begin == theirs else 1e-4)
+    print(f"{name}: saved, {len(parts)} tensors, more")
 
 
 def check(name, tmp):
@@ -48,16 +90,8 @@ def check(name, tmp):
     # So are the adapters, by name.
     adapter = tmp / f"{name}.adapter"
     boa("export", spec, "--state", state, "-o", adapter, "--adapter", "--base", name)
-    ours, theirs = tensors(adapter), tensors(HERE / "lora" / name)
-    assert ours.keys() == theirs.keys(), (sorted(ours), sorted(theirs))
-    far = max(distance(rows(ours[key]), rows(theirs[key])) for key in ours)
-    assert far < 1e-3, (name, far)
-    config, wanted = (json.loads((path / "adapter_config.json").read_text())
-                      for path in (adapter, HERE / "lora" / name))
-    for key, value in config.items():
-        same = sorted(value) == sorted(wanted[key]) if key == "target_modules" else \
-            value == wanted[key]
-        assert same or key == "target_modules", (key, value, wanted[key])
+    ours, config = compare_adapters(adapter, HERE / "lora" / name)
+    theirs = tensors(HERE / "lora" / name)
     for module in config["target_modules"]: # each names one kind, no more
         assert any(f".{module}.lora_A" in key for key in theirs), module
 
@@ -88,7 +122,8 @@ def check(name, tmp):
 def main():
     tmp = Path(sys.argv[1])
     for name in sys.argv[2:]:
-        check(name, tmp)
+        name, _, way = name.partition(":")
+        check_way(name, way, tmp) if way else check(name, tmp)
 
 
 main()

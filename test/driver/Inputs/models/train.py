@@ -6,11 +6,14 @@ AdamW without weight decay.
     plain   all weights
     mask    the same, where only the last letters of the sequence and its end are targets
     lora    adapters alone, by PEFT
+    rslora  the same with use_rslora
+    saved   the same with modules_to_save, too
+    more    going on with the adapters of `saved`, as their folder has them
 
 A sequence is the first 16 bytes of text.txt, which has no more than one. For `mask` it is the record of
 pairs.jsonl, as letters/tokenizer.json encodes it: letters are their bytes. BERT has masks of its own:
 they are written here again, from the description of the trainer. The folders in lora/ are adapters after
-their training, as PEFT saves them. B begins with zeros, and A as Boa makes it
+their training, as PEFT saves them, those of `saved` behind a dot. B begins with zeros, and A as Boa makes it
 (runtime/weights/initial_values.cpp).
 
     python3 train.py        (needs torch, transformers and peft)
@@ -35,6 +38,8 @@ MODELS = {"llama": (LLAMA, 9), "llama-tied": (LLAMA, 9), "llama3": (LLAMA, 9),
           "mistral": (LLAMA, 9), "qwen2": (LLAMA, 12), "qwen3": (LLAMA, 11),
           "gpt2": (["c_attn", "attn.c_proj"], 12), "bert": (["query", "value"], 16)}
 SAVED = ("llama", "gpt2") # whose adapters are kept
+# modules_to_save; "norm" is all of the norms.
+WHOLE = {"llama": ["lm_head", "norm"], "gpt2": ["ln_1", "ln_f"], "llama-tied": ["embed_tokens"]}
 MASK64 = (1 << 64) - 1
 
 
@@ -115,11 +120,11 @@ def initial(layer, number, rows, columns):
     return torch.tensor(values, dtype=torch.float64).reshape(rows, columns)
 
 
-def adapt(name):
+def adapt(name, **more):
     targets, count = MODELS[name]
     model = peft.get_peft_model(read(name), peft.LoraConfig(
         r=RANK, lora_alpha=ALPHA, target_modules=targets, fan_in_fan_out=name == "gpt2",
-        task_type=None if name == "bert" else "CAUSAL_LM"))
+        task_type=None if name == "bert" else "CAUSAL_LM", **more))
     for path, parameter in model.named_parameters():
         if ".lora_A." in path:
             layer = int(next(word for word in path.split(".") if word.isdigit()))
@@ -128,8 +133,8 @@ def adapt(name):
     return model
 
 
-def save(name, model):
-    folder = os.path.join(HERE, "lora", name)
+def save(name, model, folder):
+    folder = os.path.join(HERE, "lora", folder)
     model.float().save_pretrained(folder)
     os.remove(os.path.join(folder, "README.md"))
     # The path of this machine is no part of it.
@@ -137,10 +142,21 @@ def save(name, model):
     with open(path) as file:
         config = json.load(file)
     config["base_model_name_or_path"] = name
-    config["target_modules"].sort() # of a set
+    for key in ("target_modules", "modules_to_save"):
+        config[key] = config[key] and sorted(config[key]) # of a set
     with open(path, "w") as file:
         json.dump(config, file, indent=2, sort_keys=True)
         file.write("\n")
+
+
+def train_adapters(model, sequence):
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return train(model, trained, ADAPTERS_RATE, sequence)
+
+
+def go_on(name):
+    folder = os.path.join(HERE, "lora", name + ".saved")
+    return peft.PeftModel.from_pretrained(read(name), folder, is_trainable=True).double().train()
 
 
 def write(name, values):
@@ -162,10 +178,16 @@ def main():
         if name != "bert":
             model = read(name)
             losses[name]["mask"] = train(model, model.parameters(), RATE, lambda step: pair())
-        trained = [parameter for parameter in adapted.parameters() if parameter.requires_grad]
-        losses[name]["lora"] = train(adapted, trained, ADAPTERS_RATE, plain)
+        losses[name]["lora"] = train_adapters(adapted, plain)
         if name in SAVED:
-            save(name, adapted)
+            save(name, adapted, name)
+            losses[name]["rslora"] = train_adapters(adapt(name, use_rslora=True), plain)
+        if name in WHOLE:
+            adapted = adapt(name, use_rslora=True, modules_to_save=WHOLE[name],
+                            ensure_weight_tying=name == "llama-tied")
+            losses[name]["saved"] = train_adapters(adapted, plain)
+            save(name, adapted, name + ".saved")
+            losses[name]["more"] = train_adapters(go_on(name), plain)
     write("losses.json", losses)
     write("logits.json", logits)
 

@@ -1,0 +1,64 @@
+//===- SeedDropout.cpp - --boa-seed-dropout -------------------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Dropout of a model has no keys, and does nothing. A training gives it the keys that its stage
+// then takes from the trainer.
+//
+//===----------------------------------------------------------------------===//
+#include "dialect/Config.h"
+#include "passes/Passes.h"
+#include "passes/model/Stages.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+
+namespace boa {
+#define GEN_PASS_DEF_SEEDDROPOUT
+#include "passes/Passes.h.inc"
+
+namespace {
+
+struct SeedDropout : impl::SeedDropoutBase<SeedDropout> {
+  using SeedDropoutBase::SeedDropoutBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    const SmallVector<Stage> stages = findStages(module);
+    for (auto [stage, op] : llvm::zip_equal(stages, module.getOps<StageOp>())) {
+      func::FuncOp func = getForward(module, op);
+      if (!func || failed(seed(stage, op, func)))
+        return signalPassFailure();
+    }
+  }
+
+  static LogicalResult seed(const Stage &stage, StageOp op, func::FuncOp func) {
+    SmallVector<DropoutOp> open;
+    func.walk([&](DropoutOp dropout) {
+      if (!dropout.getKeys())
+        open.push_back(dropout);
+    });
+    if (open.empty())
+      return success();
+    // Behind x, the targets and the starts of documents.
+    const unsigned place = 1 + unsigned(stage.targets) + unsigned(stage.documents);
+    if (func.getNumArguments() < place + unsigned(stage.keys.has_value()))
+      return op.emitOpError("expected ") << place << " activations of @" << func.getName();
+    if (!stage.keys) {
+      auto shape = open.front().getX().getType().getShape().drop_back();
+      auto type = RankedTensorType::get(shape, IntegerType::get(func.getContext(), 32));
+      (void)func.insertArgument(place, type, DictionaryAttr(), func.getLoc());
+      op.setDropout(true);
+    }
+    for (DropoutOp dropout : open)
+      dropout.getKeysMutable().assign(func.getArgument(place));
+    return success();
+  }
+};
+
+} // namespace
+} // namespace boa

@@ -1,0 +1,261 @@
+//===- peft_adapter.cpp - An adapter that PEFT saved ----------------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/weights/peft_adapter.h"
+
+#include "runtime/abi/parts.h"
+#include "runtime/io/folder_file.h"
+#include "runtime/weights/check_parameters.h"
+#include "runtime/weights/config_reader.h"
+#include "runtime/weights/parameter_names.h"
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace boa {
+namespace {
+
+constexpr char kConfig[] = "adapter_config.json", kTensors[] = "adapter_model.safetensors";
+constexpr char kDown[] = ".lora_A.weight", kUp[] = ".lora_B.weight";
+/// Elements that are compared at once.
+constexpr int64_t kAtOnce = int64_t{1} << 20;
+
+/// "layers.*.mlp.up_proj" of "layers.3.mlp.up_proj".
+std::string OfAllLayers(const std::string &module) {
+  std::vector<std::string> words = absl::StrSplit(module, '.');
+  for (std::string &word : words)
+    if (!word.empty() && absl::c_all_of(word, [](char c) { return c >= '0' && c <= '9'; }))
+      word = "*";
+  return absl::StrJoin(words, ".");
+}
+
+/// Names as a spec has them.
+std::string InSpec(const std::set<std::string> &names) {
+  return absl::StrCat("(\"", absl::StrJoin(names, "\", \""), "\")");
+}
+
+std::string Shape(const std::vector<int64_t> &shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
+}
+
+} // namespace
+
+bool PeftAdapter::Is(const std::string &folder) {
+  return !folder.empty() && !absl::IsNotFound(CheckFolderFile(folder, kConfig));
+}
+
+absl::StatusOr<std::unique_ptr<PeftAdapter>> PeftAdapter::Open(const std::string &folder) {
+  if (absl::Status there = CheckFolderFile(folder, kTensors); absl::IsNotFound(there))
+    return absl::NotFoundError(absl::StrCat("`", folder, "` has no ", kTensors,
+                                            ": PEFT writes it with safe_serialization = True"));
+  else if (!there.ok())
+    return there;
+  absl::StatusOr<SafetensorsReader> file =
+      SafetensorsReader::Open(absl::StrCat(folder, "/", kTensors));
+  if (!file.ok())
+    return file.status();
+  std::unique_ptr<PeftAdapter> adapter(new PeftAdapter(folder, *std::move(file)));
+  absl::Status status = adapter->ReadConfig();
+  if (status.ok())
+    status = adapter->ReadTensors();
+  if (!status.ok())
+    return status;
+  return adapter;
+}
+
+absl::Status PeftAdapter::ReadConfig() {
+  absl::StatusOr<std::string> json = ReadFolderFile(folder, kConfig);
+  if (!json.ok())
+    return json.status();
+  absl::StatusOr<ConfigReader> parsed =
+      ConfigReader::Parse(absl::StrCat(folder, "/", kConfig), *json);
+  if (!parsed.ok())
+    return parsed.status();
+  ConfigReader &reader = *parsed;
+  if (const std::string type = reader.Word("peft_type", ""); type != "LORA")
+    reader.Refuse("peft_type", absl::StrCat("`", type, "`: of PEFT's methods Boa has LORA alone"));
+  rank = reader.Whole("r", std::nullopt, 1, int64_t(kMostRank));
+  alpha = reader.Real("lora_alpha", std::nullopt, 1e-6, 1e6);
+  rslora = reader.Flag("use_rslora", false);
+  ties = reader.Flag("ensure_weight_tying", false);
+  modules_to_save = reader.Words("modules_to_save");
+  model = reader.Word("base_model_name_or_path", "");
+  if (const std::string bias = reader.Word("bias", "none"); bias != "none")
+    reader.Refuse("bias", absl::StrCat("`", bias, "`: expected none"));
+  if (reader.Flag("use_dora", false))
+    reader.Refuse("use_dora", "Boa has no DoRA");
+  if (const double share = reader.Real("lora_dropout", 0, 0, 0.99); share > 0)
+    dropped = nlohmann::json(share).dump();
+  // All others change the model's own weights, too.
+  const std::string init = reader.WordOrFlag("init_lora_weights", "true");
+  if (init != "true" && init != "false" && init != "gaussian" && init != "orthogonal" &&
+      init != "eva")
+    reader.Refuse("init_lora_weights",
+                  absl::StrCat("`", init,
+                               "` changes the weights of the model, too: expected an "
+                               "adapter that PEFT converted to plain LoRA"));
+  // The tensors say which modules there are; some are of how A and B began.
+  reader.Finish({"target_modules", "exclude_modules", "layers_to_transform", "layers_pattern",
+                 "fan_in_fan_out", "task_type", "inference_mode", "revision", "auto_mapping",
+                 "peft_version", "megatron_core", "runtime_config", "qalora_group_size",
+                 "loftq_config", "eva_config", "corda_config", "lora_ga_config"});
+  return reader.status();
+}
+
+bool PeftAdapter::IsSaved(const std::string &module) const {
+  if (ties && (module == "lm_head" || module == "cls.predictions.decoder"))
+    return true; // beside the embedding
+  return absl::c_any_of(modules_to_save, [&](const std::string &name) {
+    return absl::EndsWith(module, name) || absl::StartsWith(module, name + ".") ||
+           absl::StrContains(module, absl::StrCat(".", name, "."));
+  });
+}
+
+absl::Status PeftAdapter::ReadTensors() {
+  std::set<std::string> targets, saved;
+  for (const Tensor &tensor : file.tensors()) {
+    absl::string_view in_class = tensor.name;
+    const auto refuse = [&](const std::string &why) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("`", folder, "/", kTensors, "`: tensor `", tensor.name, "`: ", why));
+    };
+    if (!absl::ConsumePrefix(&in_class, "base_model.model."))
+      return refuse("expected a name that begins with base_model.model.");
+    if (!IsReadable(tensor))
+      return refuse(absl::StrCat("it is ", tensor.dtype, ": expected F32, BF16 or F16"));
+    const std::string name = InBaseModel(std::string(in_class));
+    if (!tensors.emplace(name, &tensor).second)
+      return refuse("another tensor is of the same module");
+    absl::string_view module = name;
+    if (absl::ConsumeSuffix(&module, kDown) || absl::ConsumeSuffix(&module, kUp)) {
+      targets.insert(OfAllLayers(ModuleOf(ModuleOf(std::string(in_class)))));
+      continue;
+    }
+    const std::string whole = ModuleOf(std::string(in_class));
+    if (!IsSaved(whole))
+      return refuse("it is no part of LoRA, and `modules_to_save` does not name its module");
+    saved.insert(OfAllLayers(whole));
+  }
+  if (targets.empty())
+    return absl::FailedPreconditionError(
+        absl::StrCat("`", folder, "/", kTensors, "` has no lora_A and lora_B"));
+  // The copy of a matrix that is the head, too, is one parameter in a spec.
+  for (const std::string &module : std::set<std::string>(saved))
+    if (const std::string head = HeadTiedTo(module); saved.count(head)) {
+      absl::StatusOr<bool> copy = IsCopyOfHead(InBaseModel(module), head);
+      if (!copy.ok())
+        return copy.status();
+      if (*copy) {
+        saved.erase(head);
+        tensors.erase(absl::StrCat(head, ".weight"));
+        ties = true;
+      }
+    }
+  text = absl::StrCat("lora(rank = ", rank, ", alpha = ", nlohmann::json(alpha).dump(),
+                      ", targets = ", InSpec(targets), rslora ? ", rslora = true" : "",
+                      saved.empty() ? "" : ", modules_to_save = " + InSpec(saved), ")");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> PeftAdapter::IsCopyOfHead(const std::string &module,
+                                               const std::string &head) const {
+  const Tensor *pair[2] = {};
+  for (auto [i, name] : {std::pair(0, module), std::pair(1, head)})
+    if (auto it = tensors.find(absl::StrCat(name, ".weight")); it != tensors.end())
+      pair[i] = it->second;
+  if (!pair[0] || !pair[1] || pair[0]->shape != pair[1]->shape)
+    return false;
+  std::vector<float> a(kAtOnce), b(kAtOnce);
+  for (int64_t first = 0, all = pair[0]->elements(); first < all; first += kAtOnce) {
+    const int64_t count = std::min(kAtOnce, all - first);
+    absl::Status status = file.Read(*pair[0], first, count, a.data());
+    if (status.ok())
+      status = file.Read(*pair[1], first, count, b.data());
+    if (!status.ok())
+      return status;
+    if (!std::equal(a.begin(), a.begin() + count, b.begin()))
+      return false;
+  }
+  return true;
+}
+
+absl::Status PeftAdapter::Match(const Program &program) {
+  std::vector<std::string> mismatches;
+  std::set<std::string> used, modules;
+  const auto find = [&](const std::string &name, const std::vector<int64_t> &shape) {
+    auto it = tensors.find(name);
+    used.insert(name);
+    if (it == tensors.end())
+      mismatches.push_back(
+          absl::StrCat(name, ": expected ", Shape(shape), " but found no such tensor"));
+    else if (it->second->shape != shape)
+      mismatches.push_back(absl::StrCat(it->second->name, ": expected ", Shape(shape),
+                                        " but found ", Shape(it->second->shape)));
+    return it == tensors.end() ? nullptr : it->second;
+  };
+  const std::vector<std::vector<bool>> parts = PartsOfAdapters(program);
+  for (const Group &group : program.groups)
+    for (const Parameter &parameter : group.parameters)
+      modules.insert(InBaseModel(ModuleOf(ExternalOf(0, parameter).name)));
+  for (size_t g = 0; g < program.groups.size(); ++g)
+    for (size_t p = 0; p < program.groups[g].parameters.size(); ++p) {
+      const Group &group = program.groups[g];
+      const Parameter &parameter = group.parameters[p];
+      const Adapter &adapter = parameter.adapter;
+      const bool frozen = IsFrozen(program.storages[size_t(group.weights)]);
+      for (int64_t entry = 0; entry < CountWholes(group); ++entry) {
+        const std::string name = InBaseModel(ExternalOf(entry, parameter).name);
+        if (!adapter.down.empty())
+          for (const auto &[of, end] :
+               {std::pair(adapter.down, kDown), std::pair(adapter.up, kUp)}) {
+            const ParameterIndex at = *FindParameter(program, group, of);
+            found[{at.group, at.parameter}].push_back(
+                find(ModuleOf(name) + end,
+                     program.groups[size_t(at.group)].parameters[size_t(at.parameter)].shape));
+          }
+        if (frozen || parts[g][p])
+          continue;
+        found[{int64_t(g), int64_t(p)}].push_back(find(name, Parts(group, parameter).WholeShape()));
+        if (const std::string head = HeadTiedTo(ModuleOf(name));
+            !head.empty() && !ties && !modules.count(head))
+          mismatches.push_back(absl::StrCat(name, ": PEFT trained it apart from `", head,
+                                            "`, and in this model they are one matrix"));
+      }
+    }
+  for (const auto &[name, tensor] : tensors)
+    if (!used.count(name))
+      mismatches.push_back(absl::StrCat(tensor->name, ": the model has no such parameter"));
+  return DescribeMismatches(program, folder, mismatches);
+}
+
+absl::Status PeftAdapter::Read(const Program &program, int64_t group, int64_t entry,
+                               int64_t parameter, int64_t first, int64_t count,
+                               float *values) const {
+  const std::vector<const Tensor *> &entries = found.at({group, parameter});
+  const Group &of = program.groups[size_t(group)];
+  return Parts(of, of.parameters[size_t(parameter)])
+      .ForEachOfPart(entry, first, count, [&](int64_t whole, int64_t begin, int64_t elements) {
+        const Tensor &tensor = *entries[size_t(whole)];
+        absl::Status status = file.Read(tensor, begin, elements, values);
+        if (status.ok() && !std::all_of(values, values + elements,
+                                        [](float value) { return std::isfinite(value); }))
+          status =
+              absl::InvalidArgumentError(absl::StrCat("`", folder, "/", kTensors, "`: tensor `",
+                                                      tensor.name, "`: expected finite weights"));
+        values += elements;
+        return status;
+      });
+}
+
+} // namespace boa

@@ -1,0 +1,78 @@
+//===- peft_adapter.h - An adapter that PEFT saved --------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A training may go on with the adapters of a folder: adapter_config.json and
+// adapter_model.safetensors (LoRA of PEFT). Each key of the configuration is read, known to change
+// nothing, or refused. The tensors say which modules have adapters.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_RUNTIME_WEIGHTS_PEFT_ADAPTER_H
+#define BOA_RUNTIME_WEIGHTS_PEFT_ADAPTER_H
+
+#include "runtime/abi/program.h"
+#include "runtime/weights/safetensors.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace boa {
+
+/// Ownership: it owns the open file. Threads: one. Errors name the folder, and the key or the
+/// tensor.
+class PeftAdapter {
+public:
+  /// Whether the folder has the configuration of an adapter.
+  static bool Is(const std::string &folder);
+  static absl::StatusOr<std::unique_ptr<PeftAdapter>> Open(const std::string &folder);
+
+  /// As a spec writes them, by the names of modules and without dropout: "lora(rank = 8, ...)".
+  const std::string &settings() const { return text; }
+  /// Its share, "0.05"; empty if there is none.
+  const std::string &dropout() const { return dropped; }
+  /// The name or the folder of the model under it; may be empty.
+  const std::string &base() const { return model; }
+
+  /// Finds the tensor of each parameter that the program trains. FailedPrecondition if one is
+  /// missing, has another shape, or is left over.
+  absl::Status Match(const Program &);
+  /// Of a program that was matched: whether it has the parameter, and its elements
+  /// [first, first + count) in an entry.
+  bool Has(int64_t group, int64_t parameter) const { return found.count({group, parameter}) > 0; }
+  absl::Status Read(const Program &, int64_t group, int64_t entry, int64_t parameter, int64_t first,
+                    int64_t count, float *values) const;
+
+private:
+  PeftAdapter(std::string folder, SafetensorsReader file)
+      : folder(std::move(folder)), file(std::move(file)) {}
+  absl::Status ReadConfig();
+  absl::Status ReadTensors();
+  /// Whether `modules_to_save` names it, or a module around it.
+  bool IsSaved(const std::string &module) const;
+  absl::StatusOr<bool> IsCopyOfHead(const std::string &module, const std::string &head) const;
+
+  std::string folder, text, dropped, model;
+  SafetensorsReader file;
+  int64_t rank = 0;
+  double alpha = 0;
+  bool rslora = false, ties = false;
+  std::vector<std::string> modules_to_save;
+  /// By the name in a folder of the base model: "layers.0.self_attn.q_proj.lora_A.weight".
+  std::map<std::string, const Tensor *> tensors;
+  /// By group and parameter: the tensor of each entry.
+  std::map<std::pair<int64_t, int64_t>, std::vector<const Tensor *>> found;
+};
+
+} // namespace boa
+
+#endif // BOA_RUNTIME_WEIGHTS_PEFT_ADAPTER_H

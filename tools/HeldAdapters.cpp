@@ -1,0 +1,87 @@
+//===- HeldAdapters.cpp - The adapters that a state holds -----------------===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "tools/HeldAdapters.h"
+
+#include "runtime/io/file_system.h"
+#include "runtime/state/commit_name.h"
+#include "runtime/state/manifest_files.h"
+#include "runtime/support/printable.h"
+#include "runtime/weights/peft_adapter.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <memory>
+#include <utility>
+
+namespace boa {
+namespace {
+
+/// The first ssd of a spec; empty if it is wrong: compiling it says why.
+absl::StatusOr<std::string> findState(CompileRequest &compile) {
+  if (absl::Status status = readTexts(compile); !status.ok())
+    return status;
+  const frontend::FrontendResult result = frontend::compileTexts(compile.texts, compile.overrides);
+  if (!result.spec)
+    return "";
+  return result.spec->machine.ssd.empty() ? "state" : result.spec->machine.ssd[0].path;
+}
+
+/// Of the commit, or of the last one. Without text if it has none, or if there is no such commit.
+frontend::HeldAdapters readAdapters(const std::string &state, std::optional<int64_t> at) {
+  frontend::HeldAdapters held = {absl::StrCat("`", state, "`"), "", "", /*bind=*/true};
+  const absl::StatusOr<ReadManifests> read = ReadManifest(SystemFiles(), state);
+  if (!read.ok())
+    return held;
+  for (const SavedCommit &commit : read->manifest.commits)
+    for (auto [key, text] :
+         {std::pair(kAdapters, &held.text), std::pair(kAdapterDropout, &held.dropout)}) {
+      const auto &facts = commit.record.extra;
+      if (auto found = facts.find(key); !at || commit.record.step == *at)
+        *text = found == facts.end() ? "" : found->second;
+    }
+  return held;
+}
+
+} // namespace
+
+absl::Status useHeldAdapters(const std::string &state, std::optional<int64_t> at, bool bind,
+                             CompileRequest &compile, std::FILE *out) {
+  if (compile.isModule())
+    return absl::OkStatus();
+  absl::StatusOr<std::string> name = state;
+  if (state.empty())
+    name = findState(compile);
+  if (!name.ok() || name->empty())
+    return name.status();
+  const absl::StatusOr<CommitName> named = FindCommit(SystemFiles(), *name);
+  if (!named.ok())
+    return absl::OkStatus();
+  frontend::HeldAdapters held = readAdapters(named->directory, named->step ? named->step : at);
+  if (held.text.empty())
+    return absl::OkStatus();
+  held.bind = bind;
+  if (out) {
+    std::string all = held.text;
+    if (!held.dropout.empty())
+      all.insert(all.size() - 1, absl::StrCat(", dropout = ", held.dropout));
+    std::fprintf(out, "with the adapters that %s holds: %s\n", Printable(held.of).c_str(),
+                 Printable(all).c_str());
+  }
+  compile.held = std::move(held);
+  return absl::OkStatus();
+}
+
+absl::Status useAdaptersOf(const std::string &folder, CompileRequest &compile) {
+  const absl::StatusOr<std::unique_ptr<PeftAdapter>> adapter = PeftAdapter::Open(folder);
+  if (!adapter.ok())
+    return adapter.status();
+  compile.held = frontend::HeldAdapters{absl::StrCat("`", folder, "`"), (*adapter)->settings(),
+                                        (*adapter)->dropout()};
+  return absl::OkStatus();
+}
+
+} // namespace boa

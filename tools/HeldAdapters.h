@@ -1,0 +1,39 @@
+//===- HeldAdapters.h - The adapters that a state holds ---------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A commit holds the adapters that were trained, as a spec writes them. A command on a state takes
+// them, so that no command line has to repeat them. A spec that says others is refused
+// (frontend/Frontend.h).
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_TOOLS_HELDADAPTERS_H
+#define BOA_TOOLS_HELDADAPTERS_H
+
+#include "tools/Compiler.h"
+
+#include "absl/status/status.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+namespace boa {
+
+/// Puts the adapters into `compile` that a state holds, and names them on `out` (null: nowhere).
+/// `state`: a directory, or a commit of it; empty: the first ssd of the spec. `at`: the commit of
+/// this step. Unless they `bind`, a spec may have others. Nothing happens where there is no such
+/// state: who opens it says so.
+absl::Status useHeldAdapters(const std::string &state, std::optional<int64_t> at, bool bind,
+                             CompileRequest &compile, std::FILE *out);
+
+/// The same with those of a folder of PEFT.
+absl::Status useAdaptersOf(const std::string &folder, CompileRequest &compile);
+
+} // namespace boa
+
+#endif // BOA_TOOLS_HELDADAPTERS_H
