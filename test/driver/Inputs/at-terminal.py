@@ -1,8 +1,9 @@
 """at-terminal.py STEPS COMMAND...: runs a command at a terminal, as a person does.
 
-STEPS are lines of WORD TEXT, in which \\n, \\x03 and so on are Python's: `wait` reads until TEXT comes, `type` sends it,
-`kill` sends the signal of this name. Prints all that the terminal showed, and what of that a terminal would obey, but for
-the backspaces of an edited line; then how the command ended, and whether the terminal works as before.
+STEPS are lines of WORD TEXT, in which \\n, \\x03 and so on are Python's: `wait` reads until TEXT comes, `prompt` also until
+the command itself shows what is typed, `type` sends it, `kill` sends the signal of this name. Prints all that the
+terminal showed, and what of that a terminal would obey, but for the backspaces of an edited line; then how the command
+ended, and whether the terminal works as before.
 """
 import os
 import pty
@@ -10,6 +11,7 @@ import select
 import signal
 import sys
 import termios
+import time
 
 SECONDS = 60
 
@@ -45,6 +47,14 @@ class Terminal:
             if not self.read():
                 sys.exit(f"it ended before {text!r}: {self.shown!r}")
         self.seen = at + len(text)
+
+    def prompt(self, text):
+        self.wait(text)
+        end = time.monotonic() + SECONDS
+        while termios.tcgetattr(self.file)[3] & termios.ECHO:
+            if time.monotonic() > end:
+                sys.exit(f"the terminal still echoes behind: {self.shown!r}")
+            time.sleep(0.001)
 
     def type(self, text):
         os.write(self.file, text)

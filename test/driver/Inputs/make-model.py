@@ -1,9 +1,9 @@
 """Writes a tiny random Llama for the tokenizer of make-chat.py, with the chat template of chatml.
 
-make-model.py FOLDER
+make-model.py FOLDER [--endless]
 
-FOLDER has tokenizer.json. The weights are random, so that all that the model says it has learnt. But its end token never
-comes: the first value of every embedding is large, and the head counts it against that token.
+FOLDER has tokenizer.json. The weights are random, so that all that the model says it has learnt. With --endless its end
+token never comes: the first value of every embedding is large, and the head counts it against that token.
 """
 import json
 import random
@@ -37,14 +37,14 @@ def shapes():
 
 
 def main():
-    folder, rng = Path(sys.argv[1]), random.Random(1)
+    folder, rng, endless = Path(sys.argv[1]), random.Random(1), sys.argv[2:] == ["--endless"]
     header, data = {}, b""
     for name, shape in shapes():
         count = shape[0] * (shape[1] if len(shape) > 1 else 1)
         values = [1.0 if len(shape) == 1 else rng.gauss(0, 0.1) for _ in range(count)]
-        if name == "model.embed_tokens.weight":
+        if endless and name == "model.embed_tokens.weight":
             values[::WIDTH] = [1.0] * VOCAB
-        elif name == "lm_head.weight":
+        elif endless and name == "lm_head.weight":
             values[::WIDTH] = [0.0] * VOCAB
             values[END * WIDTH] = -1000.0
         header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + 4 * count]}
