@@ -86,6 +86,14 @@ bool ContentMarks::Needs(const Value &value) const {
   });
 }
 
+/// What templates compare and look up: the name of a role or of a member. It is no content, also
+/// where a tokenizer has such a word as a token.
+static bool IsName(const Value &value) {
+  return value.is(Kind::text) && !value.text().empty() &&
+         std::all_of(value.text().begin(), value.text().end(),
+                     [](char c) { return absl::ascii_isalpha(c) || c == '_'; });
+}
+
 Value ContentMarks::MarkValue(const Value &value, absl::string_view mark) const {
   switch (value.kind()) {
   case Kind::text:
@@ -98,8 +106,11 @@ Value ContentMarks::MarkValue(const Value &value, absl::string_view mark) const 
   }
   case Kind::dict: {
     std::vector<std::pair<Value, Value>> entries;
-    for (const auto &[key, member] : value.dict().entries)
-      entries.emplace_back(MarkValue(key, mark), MarkValue(member, mark));
+    for (const auto &[key, member] : value.dict().entries) {
+      const bool is_role = key.is(Kind::text) && key.text() == "role" && IsName(member);
+      entries.emplace_back(IsName(key) ? key : MarkValue(key, mark),
+                           is_role ? member : MarkValue(member, mark));
+    }
     return Value::Mapping(std::move(entries));
   }
   default:

@@ -133,7 +133,8 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
       if (const std::string other = DescribeOtherTokens((*base)->settings(), settings);
           !other.empty())
         report.Say(absl::StrCat("note: ", other));
-    absl::Status status = FillParameters(request, base->get(), given->get(), adapter->get(), engine, report);
+    absl::Status status =
+        FillParameters(request, base->get(), given->get(), adapter->get(), engine, report);
     base->reset(); // it is read no more
     given->reset();
     adapter->reset();

@@ -297,6 +297,7 @@ static std::vector<std::string> around(const std::string &path, const std::strin
       {"constant, linear, cosine", "train.optimizer.lr=linear(1e-3)"},
       {"linear, cosine", "train.optimizer.lr=cosine(1e-3)"},
       {"masked", "train.objective=masked(token = 3)"},
+      {"lora", "train.adapters=lora(rank = 1, alpha = 1, targets = \"block.w\")"},
       {"vertical, horizontal", "train.schedule=horizontal"},
       {"vertical", "train.schedule=vertical"},
       {"", "machine.device.memory=none"}}; // any machine

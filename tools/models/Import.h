@@ -22,7 +22,7 @@ struct ImportOptions {
   std::string folder, spec;
   std::string state; // empty: the spec alone
   std::optional<int64_t> context;
-  std::string data; // to train on; empty: the spec has a place to fill in
+  std::string data;  // to train on; empty: the spec has a place to fill in
   bool lora = false; // the spec has adapters, and so has the state
 };
 

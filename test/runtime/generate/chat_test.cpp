@@ -93,8 +93,9 @@ TEST_F(TurnsTest, TheSystemMessageStays) {
             "--system: with this message the conversation has 17 tokens, more than "
             "the context of 16");
   options.form = "gemma";
-  EXPECT_EQ(Open().message(),
-            "--system: a conversation with a system message, which gemma does not have");
+  EXPECT_EQ(Open().message(), "--system: `gemma`, line 2: the template refuses this: there is no "
+                              "system message here\n  {{- raise_exception('there is no system "
+                              "message here') -}}\n                     ^");
 }
 
 TEST_F(TurnsTest, ARefusedMessageIsNotKept) {
