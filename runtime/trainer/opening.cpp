@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/opening.h"
 
+#include "runtime/data/other_tokens.h"
 #include "runtime/generate/template_date.h"
 #include "runtime/state/computation.h"
 #include "runtime/support/units.h"
