@@ -7,7 +7,9 @@
 #include "runtime/data/other_tokens.h"
 
 #include "runtime/data/data.h"
+#include "runtime/data/tokenized.h"
 
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
@@ -60,6 +62,18 @@ std::string DescribeOtherTokens(const Settings &committed, const Settings &now) 
 std::string NoteOtherTokens(const Settings &committed, const Settings &now) {
   const std::string other = DescribeOtherTokens(committed, now);
   return other.empty() ? "" : absl::StrCat("note: ", other);
+}
+
+std::string NoteOtherTokenizer(const Settings &committed, const std::string &tokenizer) {
+  const std::set<std::string> known = ValuesOf(committed, kTokenizerOf);
+  if (known.empty())
+    return "";
+  const absl::StatusOr<std::string> print = PrintOfTokenizer(tokenizer);
+  if (!print.ok() || known.count(*print) > 0)
+    return "";
+  return absl::StrCat("note: `", tokenizer,
+                      "` is not the tokenizer of the data that the state was trained on, so its "
+                      "tokens may mean other texts");
 }
 
 } // namespace boa

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A commit keeps the settings of its data (Data::facts). They are compared with those of other
-// data.
+// data, and with a tokenizer that is given alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DATA_OTHER_TOKENS_H
@@ -26,6 +26,11 @@ std::string DescribeOtherTokens(const std::map<std::string, std::string> &commit
 /// The same as a line of output, for a command that goes on.
 std::string NoteOtherTokens(const std::map<std::string, std::string> &committed,
                             const std::map<std::string, std::string> &now);
+
+/// A line of output if this file is not the tokenizer of the commit's data; "" if it is, if that
+/// data had none, or if the file cannot be read.
+std::string NoteOtherTokenizer(const std::map<std::string, std::string> &committed,
+                               const std::string &tokenizer);
 
 } // namespace boa
 

@@ -1,10 +1,10 @@
-//===- template_date.cpp - The date that chat templates show --------------===//
+//===- committed_settings.cpp - What a state says of its data -------------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/generate/template_date.h"
+#include "runtime/generate/committed_settings.h"
 
 #include "runtime/data/data.h"
 #include "runtime/state/commit_name.h"
@@ -12,19 +12,24 @@
 
 namespace boa {
 
-std::string TemplateDateOf(FileSystem &disk, const std::string &directory,
-                           std::optional<int64_t> at) {
+std::map<std::string, std::string> CommittedSettings(FileSystem &disk, const std::string &directory,
+                                                     std::optional<int64_t> at) {
   const auto reader = CommitReader::Open(disk, directory, at);
   if (!reader.ok())
-    return "";
-  const auto &settings = (*reader)->saved().record.extra;
-  const auto found = settings.find(kTemplateDate);
-  return found == settings.end() ? "" : found->second;
+    return {};
+  return (*reader)->saved().record.extra;
 }
 
-std::string TemplateDateOf(const std::string &state) {
+std::map<std::string, std::string> CommittedSettings(const std::string &state) {
   const absl::StatusOr<CommitName> named = FindCommit(SystemFiles(), state);
-  return named.ok() ? TemplateDateOf(SystemFiles(), named->directory, named->step) : "";
+  if (!named.ok())
+    return {};
+  return CommittedSettings(SystemFiles(), named->directory, named->step);
+}
+
+std::string TemplateDateOf(const std::map<std::string, std::string> &settings) {
+  const auto found = settings.find(kTemplateDate);
+  return found == settings.end() ? "" : found->second;
 }
 
 } // namespace boa

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/data/other_tokens.h"
 
+#include "runtime/data/tokenized.h"
+
 #include "gtest/gtest.h"
 
 namespace boa {
@@ -46,6 +48,19 @@ TEST(DescribeOtherTokens, NamesOtherSpecialTokens) {
       DescribeOtherTokens(committed, {{"special tokens", "4 with fingerprint 2"}}),
       "the special tokens of the data, which masked training leaves alone, have changed since "
       "the commit: they were 5 with fingerprint 1, and are 4 with fingerprint 2");
+}
+
+TEST(NoteOtherTokenizer, NamesTheFile) {
+  const std::string tokenizer = BOA_GOLDEN "/gpt2.json", other = BOA_GOLDEN "/metaspace.json";
+  const Settings committed = {{"tokenizer of a.txt", *PrintOfTokenizer(tokenizer)}};
+  EXPECT_EQ(NoteOtherTokenizer(committed, tokenizer), "");
+  EXPECT_EQ(NoteOtherTokenizer(committed, other),
+            "note: `" + other +
+                "` is not the tokenizer of the data that the state was trained on, so its tokens "
+                "may mean other texts");
+  // Of bytes, or without a commit. What cannot be read is an error elsewhere.
+  EXPECT_EQ(NoteOtherTokenizer({{"data", "text"}}, other), "");
+  EXPECT_EQ(NoteOtherTokenizer(committed, BOA_GOLDEN "/none.json"), "");
 }
 
 } // namespace
