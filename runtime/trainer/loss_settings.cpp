@@ -157,8 +157,8 @@ std::string DescribeChanges(const Settings &committed, const Settings &now) {
     // A longer run at a constant rate is the same run.
     if (key == "steps" && ValueOr(now, "rate", "") == "constant")
       continue;
-    // Whoever chose the plan told it. The driver compares adapters; former trainers did not say
-    // them.
+    // The command that chose the plan has printed it. The driver compares adapters, which former
+    // trainers did not name.
     if (key == kPlanBlock || key == kPlanGiven || key == kAdapters)
       continue;
     // `data` tells it.
