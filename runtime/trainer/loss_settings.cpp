@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/loss_settings.h"
 
+#include "runtime/abi/sizes.h"
 #include "runtime/data/data.h"
 
 #include "absl/numeric/int128.h"
