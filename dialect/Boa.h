@@ -14,6 +14,7 @@
 #include "runtime/abi/abi.h"
 #include "runtime/abi/float32.h"
 #include "runtime/abi/frozen.h"
+#include "runtime/abi/sizes.h"
 #include "runtime/support/checked.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -28,11 +29,10 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace boa {
-/// Sizes beyond which no model goes, and to which the verifiers of ops hold: of a dimension, which
-/// BLAS takes in 32 bits; the elements of a tensor; the bytes of a storage, as the runtime has it.
-/// So a pass may multiply and add the sizes of one op. Sums over a module are Checked.
-inline constexpr int64_t kMostExtent = INT32_MAX, kMostElements = int64_t(1) << 40,
-                         kMostBytes = int64_t(1) << 56;
+/// The verifiers of ops hold to the sizes of runtime/abi/sizes.h, and to this one of a dimension,
+/// which BLAS takes in 32 bits. So a pass may multiply and add the sizes of one op. Sums over a
+/// module are Checked.
+inline constexpr int64_t kMostExtent = INT32_MAX;
 /// Passes keep each entry of a storage, and run each iteration of a step.
 inline constexpr int64_t kMostEntries = 1 << 18, kMostIterations = 1 << 22;
 /// Whether it is a tensor of static shape within these sizes, none of them 0.

@@ -6,50 +6,52 @@
 //===----------------------------------------------------------------------===//
 #include "dialect/ChunkLoops.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
 namespace boa {
 
-/// Whether an op uses `chunk` as the one chunk that it is about, if at all.
-static bool isAboutChunk(Operation *op, Value chunk) {
-  unsigned uses = llvm::count(op->getOperands(), chunk);
-  if (uses == 0)
-    return true;
-  auto one = [&](auto access) { return access.getFirst() == chunk && access.getCount() == 1; };
-  return uses == 1 && llvm::TypeSwitch<Operation *, bool>(op)
-                          .Case<PrefetchOp, CreateOp, OffloadOp>(one)
-                          .Case([&](UpdateOp update) { return update.getChunk() == chunk; })
-                          .Default(false);
+/// The chunks that an op touches. An optimizer_update looks up its storages in the module, which
+/// may not be verified yet. In a loop over chunks it is never one that runs as one.
+static SmallVector<StorageAccess> accessesOf(AccessOpInterface op) {
+  return isa<OptimizerUpdateOp>(op) ? SmallVector<StorageAccess>()
+                                    : op.getAccesses(op->getParentOfType<ModuleOp>());
+}
+
+/// Whether an op touches one chunk of a storage, `chunk`, and uses that for nothing else.
+static bool touchesOnly(AccessOpInterface op, Value chunk) {
+  const SmallVector<StorageAccess> accesses = accessesOf(op);
+  return accesses.size() == 1 && accesses[0].chunk == chunk && accesses[0].count == 1 &&
+         llvm::count(op->getOperands(), chunk) == 1;
+}
+
+/// Whether an op in a loop over chunks does nothing that other iterations see. `opened`: the
+/// buffers that its iteration has opened.
+static bool isApart(Operation *op, Value chunk, ArrayRef<Value> opened) {
+  if (auto accesses = dyn_cast<AccessOpInterface>(op))
+    return touchesOnly(accesses, chunk);
+  // Of an entry that is open around the loop, an update touches its chunk.
+  if (auto update = dyn_cast<UpdateOp>(op))
+    return update.getChunk() == chunk && llvm::count(op->getOperands(), chunk) == 1;
+  if (llvm::is_contained(op->getOperands(), chunk))
+    return false;
+  if (auto copy = dyn_cast<CopyOp>(op))
+    return llvm::is_contained(opened, copy.getTo());
+  if (auto release = dyn_cast<ReleaseOp>(op))
+    return !release.getRetain() && llvm::is_contained(opened, release.getBuffer());
+  return op->hasTrait<OpTrait::ConstantLike>();
 }
 
 bool canRunAsOne(LoopOp loop) {
   if (loop.getDimension() != Dimension::chunk)
     return false;
-  Value chunk = loop.getInductionVar();
   SmallVector<Value> opened;
   for (Operation &op : *loop.getBlock()) {
-    if (!isa<PrefetchOp, CreateOp, CopyOp, OffloadOp, ReleaseOp, UpdateOp, arith::ConstantOp>(op) ||
-        !isAboutChunk(&op, chunk))
+    if (!isApart(&op, loop.getInductionVar(), opened))
       return false;
-    if (auto prefetch = dyn_cast<PrefetchOp>(op); prefetch && prefetch.getFirst() != chunk)
-      return false;
-    if (auto create = dyn_cast<CreateOp>(op); create && create.getFirst() != chunk)
-      return false;
-    if (auto offload = dyn_cast<OffloadOp>(op); offload && offload.getFirst() != chunk)
-      return false;
-    if (auto update = dyn_cast<UpdateOp>(op); update && update.getChunk() != chunk)
-      return false;
-    if (auto copy = dyn_cast<CopyOp>(op); copy && !llvm::is_contained(opened, copy.getTo()))
-      return false;
-    if (isa<PrefetchOp, CreateOp>(op))
-      opened.push_back(op.getResult(0));
-    if (auto release = dyn_cast<ReleaseOp>(op))
-      if (release.getRetain() || !llvm::is_contained(opened, release.getBuffer()))
-        return false;
+    if (isa<AccessOpInterface>(op))
+      llvm::append_range(opened, op.getResults());
   }
   // What is open at the end of an iteration is open in the next.
   return llvm::all_of(opened, [](Value buffer) {
@@ -58,24 +60,25 @@ bool canRunAsOne(LoopOp loop) {
   });
 }
 
-/// The storage of a buffer that an op opens; null: it opens none.
-static StringAttr storageOf(Operation *op) {
-  return llvm::TypeSwitch<Operation *, StringAttr>(op)
-      .Case<PrefetchOp, CreateOp>([](auto open) { return open.getStorageAttr().getAttr(); })
-      .Default(StringAttr());
+/// The storages whose buffers an op opens.
+static SmallVector<StringAttr> storagesOpenedBy(Operation *op) {
+  SmallVector<StringAttr> storages;
+  if (auto accesses = dyn_cast<AccessOpInterface>(op); accesses && op->getNumResults() > 0)
+    for (const StorageAccess &access : accessesOf(accesses))
+      storages.push_back(access.storage.getAttr());
+  return storages;
 }
 
 LoopOp findLoopBeyond(StepOp step, int64_t most) {
   llvm::DenseSet<StringAttr> retained; // storages
   step.walk([&](ReleaseOp release) {
     if (Operation *opened = release.getBuffer().getDefiningOp(); opened && release.getRetain())
-      retained.insert(storageOf(opened));
+      retained.insert_range(storagesOpenedBy(opened));
   });
   auto isOne = [&](LoopOp loop) {
     SmallVector<StringAttr> opened;
     for (Operation &op : *loop.getBlock())
-      if (StringAttr storage = storageOf(&op))
-        opened.push_back(storage);
+      llvm::append_range(opened, storagesOpenedBy(&op));
     return loop.getOrder() == LoopOrder::forward && canRunAsOne(loop) && !opened.empty() &&
            llvm::none_of(opened, [&](StringAttr storage) { return retained.contains(storage); });
   };

@@ -15,6 +15,7 @@
 
 #include "frontend/Builtins.h"
 #include "frontend/SettingTable.h"
+#include "runtime/abi/sizes.h"
 #include "runtime/support/checked.h"
 
 #include <algorithm>
@@ -211,11 +212,6 @@ static void findOpenAttention(const Expr &expr, std::vector<Location> &found) {
   if (expr.kind == Expr::Kind::Call && expr.name == "attention" && !causal)
     found.push_back(expr.location);
 }
-
-// As the verifiers of the dialect have them. The first is also the limit of a tensor of one
-// sequence (ModelChecker.cpp).
-constexpr int64_t kMostElements = int64_t(1) << 40;
-constexpr int64_t kMostBytes = int64_t(1) << 56;
 
 /// Sizes that the batch makes: of the tensors of a micro-batch, and of what all stages return in a
 /// step, in f32.

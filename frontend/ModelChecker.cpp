@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/BodyChecker.h"
 #include "runtime/abi/float32.h"
+#include "runtime/abi/sizes.h"
 #include "runtime/support/checked.h"
 
 #include <algorithm>
@@ -28,7 +29,6 @@ namespace {
 // A dimension fits the 32-bit integers of BLAS; a tensor's bytes fit 64 bits
 // with room for the products that passes form of them.
 constexpr int64_t kMaxDim = INT32_MAX;
-constexpr int64_t kMaxElements = int64_t(1) << 40;
 constexpr int64_t kMaxModel = int64_t(1) << 50;
 constexpr int64_t kMaxRepeat = 65536;
 constexpr size_t kMaxRank = 4;
@@ -151,7 +151,7 @@ private:
       valid &= value.has_value();
       shape.dims.push_back({value.value_or(1), printDim(*dim, value.value_or(1))});
     }
-    if (valid && !CheckedProduct(shape.values()).AtMost(kMaxElements))
+    if (valid && !CheckedProduct(shape.values()).AtMost(kMostElements))
       error(location, "a tensor has at most 2^40 elements, " + shape.print() + " has more");
     return shape;
   }

@@ -10,6 +10,7 @@
 #include "runtime/data/data.h"
 #include "runtime/generate/chat.h"
 #include "runtime/generate/sample.h"
+#include "runtime/support/printable.h"
 #include "runtime/support/printable_stream.h"
 #include "runtime/weights/folder_files.h"
 #include "tools/ChatTerminal.h"
@@ -99,7 +100,11 @@ absl::Status runChat(Invocation &invocation) {
   findTokenizer(program, invocation, options);
   auto chat =
       Chat::Create(program, continuing.kernels, continuing.entries, sourceOf(invocation), options);
-  return chat.ok() ? converse(**chat, program, invocation.sample.timing) : chat.status();
+  if (!chat.ok())
+    return chat.status();
+  if (!(*chat)->Note().empty())
+    std::cerr << Printable((*chat)->Note()) << "\n";
+  return converse(**chat, program, invocation.sample.timing);
 }
 
 } // namespace boa

@@ -138,12 +138,12 @@ int64_t findFirst(Attempts &attempts, const Changes &changes, const std::vector<
     return tried;
   };
   auto fits = [&](int64_t number) { return attempts.fits(with(number)); };
-  // With steps twice as long each time, all attempts take little longer than the last.
+  // Each stride is twice the one before, so all attempts take little longer than the last.
   llvm::ArrayRef<int64_t> left(numbers);
   for (size_t stride = 1; !left.empty(); stride *= 2) {
     llvm::ArrayRef<int64_t> next = left.take_front(stride);
     FitResult made = attempts.compile(with(next.back()));
-    // What takes too long, or is not possible, says nothing of the numbers before it.
+    // A number that takes too long, or is not possible, tells nothing about those before it.
     while (!made.possible && next.size() > 1) {
       next = next.take_front(next.size() / 2);
       made = attempts.compile(with(next.back()));

@@ -7,7 +7,7 @@
 #include "tools/SpecData.h"
 
 #include "frontend/Frontend.h"
-#include "runtime/generate/template_date.h"
+#include "runtime/generate/committed_settings.h"
 #include "runtime/trainer/opening.h"
 
 #include <cstdio>
@@ -35,7 +35,7 @@ absl::Status describeDataOf(const CompileRequest &compile, const TrainerOptions 
   data.document_mask = program.train.document_mask;
   const std::string state = train.state.empty() ? stateOf(result.spec->machine) : train.state;
   data.cache.directory = FolderOfTokens(train.tokens, state);
-  data.cache.date = TemplateDateOf(state);
+  data.cache.date = TemplateDateOf(CommittedSettings(state));
   data.cache.is_named = !train.tokens.empty();
   return DescribeData(program.train, data, describe, out);
 }
@@ -46,7 +46,7 @@ void countSteps(Program &program) {
   DataOptions options(program);
   const std::string state = stateOf(program.machine);
   options.cache.directory = FolderOfTokens("", state);
-  options.cache.date = TemplateDateOf(state);
+  options.cache.date = TemplateDateOf(CommittedSettings(state));
   options.cache.is_named = options.cache.makes = false;
   const absl::StatusOr<Data> data = Data::Open(options);
   if (!data.ok())

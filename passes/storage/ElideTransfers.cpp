@@ -31,17 +31,17 @@ namespace boa {
 
 namespace {
 
-bool sameIndex(Value a, Value b) {
-  if (a == b)
-    return true;
-  auto left = a.getDefiningOp<arith::ConstantOp>(), right = b.getDefiningOp<arith::ConstantOp>();
-  return left && right && left.getValue() == right.getValue();
-}
+/// An entry of a storage: the storage's name, and the values or the constants that are its indices.
+using Entry = SmallVector<const void *, 4>;
 
-bool sameEntry(PrefetchOp a, PrefetchOp b) {
-  return a.getStorageAttr() == b.getStorageAttr() &&
-         llvm::equal(a.getIndices(), b.getIndices(),
-                     [](Value x, Value y) { return sameIndex(x, y); });
+Entry entryOf(PrefetchOp prefetch) {
+  Entry entry{prefetch.getStorageAttr().getAsOpaquePointer()};
+  for (Value index : prefetch.getIndices()) {
+    auto constant = index.getDefiningOp<arith::ConstantOp>();
+    entry.push_back(constant ? constant.getValue().getAsOpaquePointer()
+                             : index.getAsOpaquePointer());
+  }
+  return entry;
 }
 
 ReleaseOp releaseOf(Value buffer) {
@@ -128,47 +128,43 @@ public:
       for (Region &region : op.getRegions())
         for (Block &inner : region)
           run(inner);
-    // Ops with an access, in the block's order, and prefetches that can share with none of them.
-    // Both change only where two accesses to their storage become one.
-    AccessesOf accesses, apart;
+    // By entry, its accesses in the block's order. They change only where two become one.
+    llvm::MapVector<Entry, SmallVector<Operation *, 4>> accesses;
+    for (PrefetchOp prefetch : block.getOps<PrefetchOp>())
+      accesses[entryOf(prefetch)];
     for (Operation &op : block)
-      for (Attribute storage : storagesOf(op))
-        accesses[storage].push_back(&op);
-    bool changed = true;
-    while (changed) {
-      changed = false;
-      for (PrefetchOp prefetch : block.getOps<PrefetchOp>()) {
-        Attribute storage = prefetch.getStorageAttr();
-        if (llvm::is_contained(apart[storage], prefetch))
-          continue;
-        if (prefetch.isWholeEntry() && isReleasedOnce(prefetch) &&
-            coalesce(prefetch, block, accesses[storage])) {
-          apart[storage].clear();
-          ++count;
-          changed = true;
-          break;
-        }
-        apart[storage].push_back(prefetch);
-      }
-    }
+      for (const Entry &entry : entriesOf(op))
+        if (auto *found = accesses.find(entry); found != accesses.end())
+          found->second.push_back(&op);
+    for (auto &[entry, ops] : accesses)
+      while (shareOne(block, ops))
+        ++count;
     return count;
   }
 
 private:
-  using AccessesOf = llvm::MapVector<Attribute, SmallVector<Operation *, 4>>;
-
   /// Of a prefetch, or of those in a chunk loop.
-  static llvm::SmallSetVector<Attribute, 4> storagesOf(Operation &op) {
-    llvm::SmallSetVector<Attribute, 4> storages;
+  static llvm::SmallSetVector<Entry, 4> entriesOf(Operation &op) {
+    llvm::SmallSetVector<Entry, 4> entries;
     if (auto prefetch = dyn_cast<PrefetchOp>(op))
-      storages.insert(prefetch.getStorageAttr());
+      entries.insert(entryOf(prefetch));
     if (auto loop = dyn_cast<LoopOp>(op); loop && loop.getDimension() == Dimension::chunk)
       for (auto prefetch : loop.getBlock()->getOps<PrefetchOp>())
-        storages.insert(prefetch.getStorageAttr());
-    return storages;
+        entries.insert(entryOf(prefetch));
+    return entries;
   }
 
-  /// Finds one other of the storage's accesses in `block` that can share the buffer.
+  /// Lets two of an entry's accesses in `block` share a buffer.
+  bool shareOne(Block &block, SmallVectorImpl<Operation *> &accesses) {
+    for (Operation *op : accesses)
+      if (auto prefetch = dyn_cast<PrefetchOp>(op); prefetch && prefetch.isWholeEntry() &&
+                                                    isReleasedOnce(prefetch) &&
+                                                    coalesce(prefetch, block, accesses))
+        return true;
+    return false;
+  }
+
+  /// Finds one other of the entry's accesses in `block` that can share the buffer.
   bool coalesce(PrefetchOp prefetch, Block &block, SmallVectorImpl<Operation *> &accesses) {
     Value buffer = prefetch.getBuffer();
     ReleaseOp release = releaseOf(buffer);
@@ -225,15 +221,15 @@ private:
     return false;
   }
 
+  /// The access of an op to the entry of `prefetch`.
   static PrefetchOp findAccess(Operation *op, PrefetchOp prefetch) {
     if (auto other = dyn_cast<PrefetchOp>(op))
-      return other != prefetch && other.isWholeEntry() && sameEntry(prefetch, other) ? other
-                                                                                     : PrefetchOp();
+      return other != prefetch && other.isWholeEntry() ? other : PrefetchOp();
     auto loop = dyn_cast<LoopOp>(op);
     if (!loop || loop.getDimension() != Dimension::chunk)
       return {};
     for (auto other : loop.getBlock()->getOps<PrefetchOp>())
-      if (sameEntry(prefetch, other))
+      if (entryOf(other) == entryOf(prefetch))
         return other;
     return {};
   }

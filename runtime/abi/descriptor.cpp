@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/abi/fields.h"
 #include "runtime/abi/program.h"
+#include "runtime/abi/sizes.h"
 
 #include "absl/algorithm/container.h"
 
@@ -20,15 +21,11 @@
 
 namespace boa {
 
-// More bytes or elements than any machine holds: neither a few times as many nor the
-// sum of a few overflow.
-constexpr int64_t kMost = int64_t{1} << 56;
-
-/// The product of sizes that are all at least 1; nothing if it is above kMost.
+/// The product of sizes that are all at least 1; nothing if it is above kMostBytes.
 static std::optional<int64_t> Product(const std::vector<int64_t> &sizes) {
   int64_t product = 1;
   for (int64_t size : sizes)
-    if (__builtin_mul_overflow(product, size, &product) || product > kMost)
+    if (__builtin_mul_overflow(product, size, &product) || product > kMostBytes)
       return std::nullopt;
   return product;
 }
@@ -307,11 +304,11 @@ static void CheckParameters(Fields &f, const Group &group) {
     if (parameter.offset < end)
       return f.Fail("group `", group.name, "`: parameter `", parameter.name, "` begins at ",
                     parameter.offset, ", before ", end, " where the one before it ends");
-    if (!elements || parameter.offset > kMost)
+    if (!elements || parameter.offset > kMostBytes)
       return f.Fail("group `", group.name, "`: parameter `", parameter.name,
                     "` has more elements than any machine holds");
     if ((parameter.split >= 0) != IsOfParts(group) ||
-        (parameter.split >= 0 && *elements > kMost / group.count))
+        (parameter.split >= 0 && *elements > kMostBytes / group.count))
       return f.Fail("group `", group.name, "`: parameter `", parameter.name,
                     "`: expected parts of all parameters or of none, and a whole that a machine "
                     "can hold");

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/data/data.h"
 
+#include "runtime/abi/sizes.h"
 #include "runtime/support/random.h"
 #include "runtime/support/units.h"
 
@@ -23,8 +24,6 @@ namespace {
 // The purpose of a hash: the first word of its key.
 enum Purpose : uint64_t { kTrainingStart = 1, kTrainingMask, kValidationMask };
 
-constexpr absl::int128 kMostValidated = int64_t{1} << 56; // sequences
-
 } // namespace
 
 DataOptions::DataOptions(const Program &program)
@@ -38,7 +37,7 @@ DataOptions::DataOptions(const Program &program)
 
 int64_t DataOptions::asked() const {
   const absl::int128 all = absl::int128(evaluate_batches) * batch();
-  return int64_t(std::min(all, kMostValidated));
+  return int64_t(std::min(all, absl::int128(kMostSamples)));
 }
 
 bool TokensAreBytes(const std::string &data) { return !IsSourceCall(data); }

@@ -165,7 +165,7 @@ absl::Status Shard::CheckRaw(const InputFile &file, const std::string &type) con
   }
   if (!has_lower || !is_wide)
     return absl::OkStatus();
-  // Who says uint16 may have such tokens; nobody has data of which every other token is 0.
+  // Data of uint16 may have such tokens. No data has 0 for every other token.
   if (is_double && form.width < 8 && type != "uint16" && type != "uint8")
     return RefuseShard(path(), "its tokens look like int64; write tokens(\"...\", int64)");
   if (!type.empty())

@@ -133,7 +133,7 @@ public:
     ShardNames names = {files.size(), {}};
     int64_t tokens = 0;
     for (size_t i = 0; i < groups.size(); ++i) {
-      // What is cached may be of a run with a larger vocabulary. The place is found by making it.
+      // A run with a larger vocabulary may have made the entry. Making it again finds the place.
       if (entries[i].greatest >= options.vocab) {
         all_bytes += groups[i].bytes;
         if (absl::Status status = Make(groups[i], nullptr); !status.ok())

@@ -92,7 +92,7 @@ void Host::PartDone(Work &work, absl::Status status) {
   {
     MutexLock lock(mutex);
     last = --work.parts == 0;
-    // The first error is told by whoever is last.
+    // The last part reports the first error.
     if (!status.ok() && !last)
       failed.emplace(work.id, std::move(status));
     if (auto it = last ? failed.find(work.id) : failed.end(); it != failed.end()) {

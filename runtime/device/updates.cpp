@@ -105,7 +105,7 @@ std::vector<Updates::Piece> Updates::PiecesOf(const Work &work) const {
   return pieces;
 }
 
-/// What lies between parameters is of no matter.
+/// The values between parameters do not matter.
 absl::Status Updates::CheckFinite(const Work &work, const std::vector<char *> &addresses) const {
   const Group &group = program.groups[work.index];
   for (bool gradient : {true, false})

@@ -125,13 +125,13 @@ public:
   absl::Status Drain();
 
   /// From now on, a signal (support/interrupt.h) is an error after this time, whatever the engine
-  /// waits for. So nothing more begins, and Wait returns when the work under way is over. For what
-  /// nobody needs when it is not finished: first parameters, a restored commit, an export. Nothing,
-  /// as at first: signals are the caller's.
+  /// waits for. No new work begins then, and Wait returns when the work under way is over. This is
+  /// for work that is useless until it is finished: first parameters, a restored commit, an export.
+  /// With nullopt, as at first, signals are left to the caller.
   void SetEndsOnSignal(std::optional<std::chrono::seconds> after);
-  /// Whether a signal (support/interrupt.h) ends the runs that are enqueued from now on: kernels
-  /// and transfers of theirs that have not begun are left out, and no error comes of it. For runs
-  /// that leave nothing behind, like an evaluation. After a signal their results mean nothing.
+  /// Whether a signal (support/interrupt.h) ends the runs that are enqueued from now on. The engine
+  /// then leaves out their kernels and transfers that have not begun, without an error. The results
+  /// mean nothing. This is for runs that leave nothing behind, like an evaluation.
   void SetRunsEndEarly(bool);
   absl::Status status() const;
 

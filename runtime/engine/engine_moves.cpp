@@ -101,7 +101,7 @@ Location Engine::Impl::HomeOf(int32_t storage, int64_t entry, int32_t chunk, int
 /// Moves all persistent chunks that live in memory to or from their extents. A storage that is
 /// absent stays so.
 absl::Status Engine::Impl::MoveResident(bool write) {
-  // What was submitted ends also after a signal, so it is not all of it at once.
+  // Submitted transfers end also after a signal, so only some are submitted at once.
   constexpr int64_t kAtOnce = int64_t{256} << 20;
   int64_t moving = 0;
   for (size_t s = 0; s < program.storages.size(); ++s) {

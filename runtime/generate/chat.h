@@ -53,6 +53,9 @@ public:
                                                       const GenerationSource &,
                                                       const ChatOptions &);
 
+  /// Whether the tokenizer is not that of the state's data (Codec::note).
+  const std::string &Note() const { return codec->note(); }
+
   /// Adds a message of the user. ResourceExhausted if the context has no room for it. After an
   /// error the conversation is as it was.
   absl::Status Ask(const std::string &message);

@@ -7,11 +7,13 @@
 #include "runtime/generate/codec.h"
 
 #include "runtime/abi/sources.h"
-#include "runtime/generate/template_date.h"
+#include "runtime/data/other_tokens.h"
+#include "runtime/generate/committed_settings.h"
 
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace boa {
@@ -37,10 +39,13 @@ absl::StatusOr<Codec> Codec::Open(const CodecOptions &options, bool converses,
     return absl::InvalidArgumentError(absl::StrCat(
         "`", options.tokenizer, "` has ", codec.count, " tokens, but the model's vocabulary is ",
         vocab, ": the model was trained with another tokenizer"));
+  const std::map<std::string, std::string> committed =
+      CommittedSettings(source.weights.empty() ? source.state : source.weights);
+  codec.other_tokenizer = NoteOtherTokenizer(committed, options.tokenizer);
   if (converses)
     if (absl::Status status = codec.OpenChat(
             options, options.form.empty() ? TemplateOf(program.train.data) : options.form,
-            TemplateDateOf(source.weights.empty() ? source.state : source.weights));
+            TemplateDateOf(committed));
         !status.ok())
       return status;
   return codec;

@@ -48,6 +48,8 @@ public:
   bool Ends(int32_t token) const { return tokenizer && (tokenizer->Ends(token) || token == mark); }
   /// The texts that end a text.
   const std::vector<std::string> &Stops() const { return stops; }
+  /// A line of output if the tokenizer is not that of the state's data; else "".
+  const std::string &note() const { return other_tokenizer; }
   /// Tokens that can be drawn.
   int64_t size() const { return count; }
 
@@ -61,6 +63,7 @@ private:
   int32_t mark = -1;              // that ends an answer in the template
   std::vector<std::string> stops; // those of the user, and a mark that is no token
   int64_t count = 0;
+  std::string other_tokenizer; // a note
 };
 
 } // namespace boa

@@ -8,6 +8,7 @@
 
 #include "runtime/data/data.h"
 #include "runtime/io/new_file.h"
+#include "runtime/support/printable.h"
 #include "runtime/support/units.h"
 
 #include "absl/strings/str_cat.h"
@@ -83,6 +84,8 @@ absl::Status Sample(const Program &program, const Kernels &kernels,
   absl::StatusOr<Codec> codec = Codec::Open(options, options.chat, program, source);
   if (!codec.ok())
     return codec.status();
+  if (!codec->note().empty())
+    notes << Printable(codec->note()) << "\n";
   absl::StatusOr<std::vector<int32_t>> text =
       options.chat ? codec->Encode(std::vector<ChatMessage>{{"user", options.prompt}})
                    : codec->Encode(options.prompt);

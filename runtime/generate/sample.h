@@ -38,7 +38,7 @@ struct SampleOptions : CodecOptions, DrawOptions {
 };
 
 /// Writes the text to `out` (Continue). The notes say how much of a long prompt the model does not
-/// see.
+/// see, and whether the tokenizer is not that of the state's data.
 absl::Status Sample(const Program &, const Kernels &, const GenerationEntries &,
                     const GenerationSource &, const SampleOptions &, std::ostream &out,
                     std::ostream &notes);

@@ -14,8 +14,8 @@
 namespace boa {
 
 /// The files and folders that a command makes. The destructor removes those that were not there
-/// before, unless Keep was called: a command that fails leaves nothing. Errors: nobody hears of
-/// one, since that of the command is the one to tell.
+/// before, unless Keep was called. So a command that fails leaves nothing. The destructor reports
+/// no errors, because the command has its own to report.
 class NewOutputs {
 public:
   NewOutputs() = default;
@@ -26,7 +26,7 @@ public:
   using IsOwn = bool (*)(const std::string &name);
   /// A file that will be made.
   void Add(const std::string &path) { AddFolder(path, nullptr); }
-  /// A folder in which files of such names will be. What a person puts there meanwhile stays.
+  /// A folder for files of such names. Other files that a person puts there meanwhile stay.
   void AddFolder(const std::string &path, IsOwn is_own);
   void Keep() { outputs.clear(); }
 
@@ -35,7 +35,7 @@ private:
     std::string path;
     IsOwn is_own;
     bool was_there;
-    std::set<std::string> files; // that it had, of a folder
+    std::set<std::string> files; // of a folder, before the command
   };
   std::vector<Output> outputs;
 };

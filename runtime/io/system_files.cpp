@@ -450,7 +450,7 @@ private:
 } // namespace
 
 FileSystem &SystemFiles() {
-  static System *system = new System; // outlives whoever closes files at exit
+  static System *system = new System; // destructors at exit may close files
   return *system;
 }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/state/commits.h"
 
+#include "runtime/abi/sizes.h"
 #include "runtime/state/sealed.h"
 
 #include "absl/strings/str_cat.h"

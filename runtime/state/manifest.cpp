@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/state/manifest.h"
 
+#include "runtime/abi/sizes.h"
 #include "runtime/state/sealed.h"
 
 #include "absl/strings/str_cat.h"

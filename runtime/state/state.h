@@ -61,9 +61,6 @@ namespace boa {
 inline bool IsShared(const Storage &storage) { return !storage.persistent || IsFrozen(storage); }
 inline int64_t ExtentsOfChunk(bool shared, int64_t keep) { return shared ? 1 : keep + 1; }
 
-/// The most sequences of a source.
-constexpr int64_t kMostSamples = int64_t(1) << 56;
-
 /// The facts of a commit beside its chunks.
 struct CommitRecord {
   int64_t step = 0;                                    // steps done

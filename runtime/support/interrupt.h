@@ -26,9 +26,9 @@ namespace boa {
 /// terminal or pipe that is gone is lost.
 ///
 /// The first SIGINT or SIGTERM prints the note of SetStopNote. A second one, a quarter of a second
-/// after the first, ends the process at once, with status 128 + signal. What comes before is the
-/// same one: `timeout` and other parents send one signal twice. SIGHUP and SIGPIPE end nothing,
-/// because a terminal that closes sends several. A signal that was ignored before (nohup, a
+/// after the first or later, ends the process at once, with status 128 + signal. An earlier one is
+/// ignored: `timeout` and other parents send a signal twice. A later SIGHUP or SIGPIPE is ignored,
+/// too, since a terminal that closes sends several. A signal that was ignored before (nohup, a
 /// background job) stays ignored. Only one guard may live at a time.
 class InterruptGuard {
 public:

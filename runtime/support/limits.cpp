@@ -156,7 +156,7 @@ MemoryLeft MeasureMemoryLeft(const std::string &root) {
   MemoryLeft left;
   left.total = read("MemTotal:");
   const int64_t swap = read("SwapFree:");
-  left.with_swap = kMost; // where the kernel does not say what is free
+  left.with_swap = kMost; // an old kernel does not say what is free
   if (NumberIn(meminfo, "MemAvailable:") >= 0) {
     left.bytes = read("MemAvailable:") + CachedByZfs(root);
     left.with_swap = left.bytes + swap;
@@ -164,7 +164,7 @@ MemoryLeft MeasureMemoryLeft(const std::string &root) {
   for (const Groups &groups : FindGroups(root, "memory"))
     for (const std::string &level : groups.levels) {
       const GroupMemory here = MeasureGroup(level, groups.second);
-      // Version 1 has a huge number where there is no limit.
+      // Version 1 writes a huge number for no limit.
       if (here.limit < 0 || here.limit >= left.total)
         continue;
       const int64_t most = here.left + std::min(swap, here.swap_left);

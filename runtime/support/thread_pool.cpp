@@ -52,9 +52,9 @@ void Pause() {
 #endif
 }
 
-/// A mutex that is taken in the order of asking. The compute thread runs one
-/// loop after another: with a plain mutex, which whoever runs wins over whoever
-/// must first wake, the optimizer would get no turn for hundreds of milliseconds.
+/// A mutex that is taken in the order of asking. The compute thread runs one loop after another. It
+/// would win a plain mutex over a thread that must first wake. The optimizer would then get no turn
+/// for hundreds of milliseconds.
 class ABSL_LOCKABLE FairMutex {
 public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
@@ -107,7 +107,7 @@ private:
   std::atomic<bool> stop{false};
   std::atomic<bool> failed{false}; // a body threw
 
-  // Whoever makes a sleeper's condition true wakes it under this mutex.
+  // A thread that makes a sleeper's condition true wakes the sleeper under this mutex.
   Mutex sleep;
   std::exception_ptr error ABSL_GUARDED_BY(sleep); // the first one of the loop
   CondVar wake, finished;
@@ -132,7 +132,7 @@ void Pool::RunPart(int64_t part) {
   inside_body = false;
 }
 
-/// Throws what a body of this loop threw, once no thread uses the loop any more.
+/// Throws the first exception of a body. By then no thread may use the loop.
 void Pool::ThrowError() {
   if (!failed.exchange(false))
     return;

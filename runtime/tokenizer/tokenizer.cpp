@@ -100,8 +100,8 @@ absl::Status Tokenizer::CheckGrowth(const std::string &source) const {
     else if (step.kind == NormalizerStep::Kind::prepend)
       grow(1, size);
   }
-  // What stands before each piece stands before each byte, if the pieces are so small. The first
-  // step has one piece.
+  // The text before each piece stands before each byte, if pieces are so small. The first step
+  // has one piece.
   bool is_first = true;
   for (const SplitStep &step : definition.splits) {
     const bool is_metaspace = step.kind == SplitStep::Kind::metaspace;

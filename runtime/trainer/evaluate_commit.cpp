@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/evaluate_commit.h"
 
+#include "runtime/data/other_tokens.h"
 #include "runtime/device/memory.h"
 #include "runtime/support/printable.h"
 #include "runtime/support/units.h"
@@ -105,11 +106,10 @@ absl::Status Evaluate(const Program &compiled, const Kernels &kernels, const Ent
     return AsItWas(engine.status());
   (*engine)->SetEndsOnSignal(std::chrono::seconds(0));
   StepQueue steps(request, entries, *data, *std::move(engine));
-  if (const std::string change = (*state)->ComputationChange(); !change.empty())
-    std::fprintf(stderr, "%s\n", Printable(change).c_str());
-  if (const std::string other = DescribeOtherTokens((*state)->Committed().extra, data->facts());
-      !other.empty())
-    std::fprintf(stderr, "note: %s\n", Printable(other).c_str());
+  for (const std::string &note :
+       {(*state)->ComputationChange(), NoteOtherTokens((*state)->Committed().extra, data->facts())})
+    if (!note.empty())
+      std::fprintf(stderr, "%s\n", Printable(note).c_str());
   if (absl::Status status = Restore(program, **state, steps.engine()); !status.ok())
     return AsItWas(status);
 

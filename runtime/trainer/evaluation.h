@@ -39,8 +39,8 @@ public:
 
   /// Whether an evaluation follows this step.
   bool IsDue(int64_t step) const;
-  /// The mean loss, or nothing after a signal, which leaves out what has not begun. No step may be
-  /// enqueued.
+  /// The mean loss, or nothing if a signal came. Then the evaluation leaves out the work that has
+  /// not begun. The caller has no step enqueued.
   absl::StatusOr<std::optional<double>> Run(int64_t step);
 
 private:

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/loss_settings.h"
 
+#include "runtime/abi/sizes.h"
 #include "runtime/data/data.h"
 
 #include "absl/numeric/int128.h"
@@ -17,7 +18,6 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <set>
 #include <utility>
 
 namespace boa {
@@ -158,8 +158,8 @@ std::string DescribeChanges(const Settings &committed, const Settings &now) {
     // A longer run at a constant rate is the same run.
     if (key == "steps" && ValueOr(now, "rate", "") == "constant")
       continue;
-    // Whoever chose the plan told it. The driver compares adapters; former trainers did not say
-    // them.
+    // The command that chose the plan has printed it. The driver compares adapters, which former
+    // trainers did not name.
     if (key == kPlanBlock || key == kPlanGiven || key == kAdapters)
       continue;
     // `data` tells it.
@@ -177,32 +177,6 @@ std::string DescribeChanges(const Settings &committed, const Settings &now) {
     return "";
   return absl::StrCat(
       "note: from here on this is another training than the one that was committed:", changes);
-}
-
-std::string DescribeOtherTokens(const Settings &committed, const Settings &now) {
-  std::set<std::string> known, known_files;
-  for (const auto &[key, value] : committed)
-    if (absl::StartsWith(key, kTokenizerOf))
-      known.insert(value);
-    else if (absl::StartsWith(key, kFilesOf))
-      known_files.insert(value);
-  for (const auto &[key, print] : now) {
-    if (!absl::StartsWith(key, kTokenizerOf) || known.empty() || known.count(print) > 0)
-      continue;
-    // A tokenizer that makes the same tokens of the same files means the same by them.
-    const std::string pattern = key.substr(sizeof kTokenizerOf - 1);
-    if (known_files.count(ValueOr(now, kFilesOf + pattern, "")) > 0)
-      continue;
-    return absl::StrCat(ValueOr(now, kCallOf + pattern, pattern.c_str()),
-                        ": its tokenizer is not the one of the data that the state was trained "
-                        "on, so its tokens mean other texts");
-  }
-  const auto special = now.find(kSpecialTokens), was = committed.find(kSpecialTokens);
-  if (special == now.end() || was == committed.end() || special->second == was->second)
-    return "";
-  return absl::StrCat("the special tokens of the data, which masked training leaves alone, have "
-                      "changed since the commit: they were ",
-                      was->second, ", and are ", special->second);
 }
 
 absl::Status CheckFilesOfData(const Settings &committed, const Settings &now) {

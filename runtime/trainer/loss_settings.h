@@ -37,11 +37,6 @@ Settings WithPlan(Settings settings, const ChosenPlan &chosen, const CommitRecor
 /// mean other sequences.
 absl::Status CheckFilesOfData(const Settings &committed, const Settings &now);
 
-/// Why the tokens of the data mean something else than those of the commit, or why masked training
-/// would leave others alone; "" if they do not. Another tokenizer is taken where it makes the same
-/// tokens.
-std::string DescribeOtherTokens(const Settings &committed, const Settings &now);
-
 /// A line for each setting that differs from the commit's; may be empty. All such changes are
 /// allowed.
 std::string DescribeChanges(const Settings &committed, const Settings &now);

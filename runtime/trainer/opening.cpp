@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/opening.h"
 
-#include "runtime/generate/template_date.h"
+#include "runtime/data/other_tokens.h"
+#include "runtime/generate/committed_settings.h"
 #include "runtime/state/computation.h"
 #include "runtime/support/units.h"
 #include "runtime/trainer/output_checks.h"
@@ -57,8 +58,8 @@ absl::StatusOr<Data> OpenData(const TrainRequest &request, const InterruptGuard 
   options.cache.is_named = !request.options().tokens.empty();
   if (absl::StrContains(options.data + options.validate,
                         "chat(")) // the tokens of a state stay the same
-    options.cache.date =
-        TemplateDateOf(request.disk(), request.directories()[0], request.options().at);
+    options.cache.date = TemplateDateOf(
+        CommittedSettings(request.disk(), request.directories()[0], request.options().at));
   Progress progress(request.options().quiet ? nullptr : request.options().out, 0, 0);
   ProgressLine line("makes tokens: ");
   options.cache.say = [&](const std::string &text) { progress.Say(text); };

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/trainer.h"
 
+#include "runtime/data/other_tokens.h"
 #include "runtime/device/memory.h"
 #include "runtime/trainer/commit_policy.h"
 #include "runtime/trainer/committer.h"
@@ -130,9 +131,8 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
     if (options.resume)
       return RestoreCommit(request, settings, state, engine, report);
     if (*base)
-      if (const std::string other = DescribeOtherTokens((*base)->settings(), settings);
-          !other.empty())
-        report.Say(absl::StrCat("note: ", other));
+      if (const std::string note = NoteOtherTokens((*base)->settings(), settings); !note.empty())
+        report.Say(note);
     absl::Status status =
         FillParameters(request, base->get(), given->get(), adapter->get(), engine, report);
     base->reset(); // it is read no more

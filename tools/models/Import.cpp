@@ -260,7 +260,7 @@ absl::Status exportFolder(const ExportOptions &options) {
   absl::StatusOr<std::string> json = ModelConfigWithType(like, options.weights.bf16);
   if (!json.ok())
     return json.status();
-  // Whoever asks the model does it by the template with which it was trained.
+  // The model must be asked in the template with which it was trained.
   const std::string form = TemplateOf(program->train.data);
   absl::StatusOr<std::string> jinja = form.empty() ? "" : TemplateText(form);
   if (!jinja.ok())

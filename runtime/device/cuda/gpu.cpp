@@ -160,7 +160,7 @@ absl::Status GpuMemory::Register() {
       return Interruption();
     const int64_t bytes = std::min(part, arena_bytes - registered);
     const Result result = driver.MemHostRegister.address(arena + registered, size_t(bytes), 0);
-    // What is out is the host's memory, or what the process may have of it.
+    // The host's memory is used up, or the part that the process may have.
     if (result == kOutOfMemory)
       return driver.Error(
           result, driver.MemHostRegister.symbol, registering,

@@ -68,7 +68,7 @@ void GpuStream::Enqueue(Work &work) {
   }
   const auto [begin, end] = events[enqueued++ % std::size(events)];
   const Driver &driver = gpu.driver();
-  // What comes after work that was not enqueued would run too early.
+  // Work behind a piece that was not enqueued would run too early.
   absl::Status status = failed ? absl::CancelledError("not begun") : gpu.Enter();
   if (status.ok())
     status = order.Await(driver, work, stream);
@@ -97,7 +97,7 @@ absl::Status GpuStream::Await(const Enqueued &work, float (&milliseconds)[2]) {
     if (status.ok())
       status = driver.Call("asking how long it took", driver.EventElapsedTime, &milliseconds[i],
                            last_end, i == 0 ? work.begin : work.end);
-  // What was enqueued before the error may run: it is not over before that is.
+  // Work that was enqueued before the error may run. The end waits for it.
   if (!status.ok()) {
     gpu.Enter().IgnoreError();
     driver.StreamSynchronize.address(stream);

@@ -27,6 +27,7 @@
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
 #include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassRegistry.h"
 
 #include "gtest/gtest.h"
 
@@ -142,11 +143,11 @@ std::vector<Program> makePrograms() {
     auto module = boa::frontend::generateModel(*result.spec, *context, options);
     for (auto [i, pass] : llvm::enumerate(passesOf(source.purpose, source.device))) {
       if (pass.beginsPhase)
-        programs.push_back({llvm::formatv("{0} before {1}", source.example, pass.name),
+        programs.push_back({llvm::formatv("{0} before {1}", source.example, pass.text),
                             printGeneric(*module), source.purpose, source.device, i});
       PassManager pm(context.get());
-      pass.add(pm);
-      EXPECT_TRUE(succeeded(pm.run(*module))) << source.example << ", " << pass.name;
+      EXPECT_TRUE(succeeded(parsePassPipeline(pass.text, pm))) << pass.text;
+      EXPECT_TRUE(succeeded(pm.run(*module))) << source.example << ", " << pass.text;
     }
   }
   return programs;
@@ -172,14 +173,14 @@ Mutant makeMutant(const std::vector<Program> &programs, uint64_t seed) {
   return mutant;
 }
 
-/// Those that it goes through.
-std::vector<PhasePass> passesFrom(const Mutant &mutant) {
+/// The passes that it goes through, as one pipeline.
+std::string pipelineFrom(const Mutant &mutant) {
   std::vector<PhasePass> passes;
   for (const PhasePass &pass : llvm::drop_begin(
            passesOf(mutant.program->purpose, mutant.program->device), mutant.program->next))
     if (mutant.closes || !pass.closesPhase)
       passes.push_back(pass);
-  return passes;
+  return pipelineOf(passes);
 }
 
 enum Fate { unparsed, refused, through, silent, kFates };
@@ -199,9 +200,7 @@ Fate run(const Mutant &mutant, MLIRContext &context, std::string &said) {
   llvm::raw_string_ostream stream(custom);
   module->print(stream);
   PassManager pm(&context);
-  for (const PhasePass &pass : passesFrom(mutant))
-    pass.add(pm);
-  if (succeeded(pm.run(*module)))
+  if (succeeded(parsePassPipeline(pipelineFrom(mutant), pm)) && succeeded(pm.run(*module)))
     return through;
   return said.empty() ? silent : refused;
 }
@@ -240,10 +239,8 @@ void startClock() {
 std::string keep(const Mutant &mutant, const std::string &folder, int64_t seed) {
   const std::string path = llvm::formatv("{0}/mutant-{1}.mlir", folder, seed);
   std::ofstream file(path);
-  file << "// boa-opt";
-  for (const PhasePass &pass : passesFrom(mutant))
-    file << " --" << pass.name;
-  file << "\n" << mutant.text;
+  file << "// boa-opt --pass-pipeline='builtin.module(" << pipelineFrom(mutant) << ")'\n"
+       << mutant.text;
   return path;
 }
 
@@ -284,6 +281,16 @@ std::string describe(const Mutant &mutant, int64_t seed) {
 }
 
 } // namespace
+
+// A name that is no longer in the pipeline would begin nothing.
+TEST(Phases, AllBegin) {
+  for (StringRef name : beginnings())
+    EXPECT_TRUE(llvm::any_of(sources(), [&](const Source &source) {
+      return llvm::any_of(passesOf(source.purpose, source.device), [&](const PhasePass &pass) {
+        return StringRef(pass.text).contains(name);
+      });
+    })) << name.str();
+}
 
 // A seed alone runs in this process, where a debugger and a stack trace see it. Its text is kept.
 TEST(Generic, MutantsEndWell) {

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What buildPipeline puts together as a list: so that a program may begin anywhere in it, and the
-// verifiers that close phases may be left out.
+// The pipeline as a list. A test can begin at any pass, and leave out the verifiers that close
+// phases.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_TEST_PASSES_RANDOM_PHASES_H
@@ -14,20 +14,25 @@
 
 #include "passes/Pipeline.h"
 
-#include <functional>
+#include <string>
 #include <vector>
 
 namespace boa::random {
 
 struct PhasePass {
-  const char *name;
-  std::function<void(mlir::OpPassManager &)> add;
+  std::string text; // as boa-opt takes it in a pipeline for a module
   bool beginsPhase = false, closesPhase = false;
 };
 
-/// A device of CUDA gets all optional passes of products and attention. Its code is not translated
-/// to PTX.
+/// The passes of buildPipeline, in its order. On CUDA, the program has its own products, and its
+/// code is not translated to PTX.
 const std::vector<PhasePass> &passesOf(Purpose purpose, DeviceKind device);
+
+/// Parts of texts of passes. A mutant begins before a pass that has one of them.
+llvm::ArrayRef<llvm::StringRef> beginnings();
+
+/// Passes of passesOf as one pipeline for a module.
+std::string pipelineOf(const std::vector<PhasePass> &passes);
 
 } // namespace boa::random
 

@@ -12,17 +12,16 @@
 #include "runtime/device/simulated.h"
 #include "runtime/engine/engine.h"
 
+#include "test/runtime/engine/slow_device.h"
+
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace boa {
@@ -383,72 +382,15 @@ TEST(Simulated, RatesThatAreMissingAreNamed) {
 // The end
 //===----------------------------------------------------------------------===//
 
-/// Each piece of work takes a while on a thread of its own. `kept`: the thread that gives this
-/// transfer, counted from 1, stays in Submit until the transfer is over and the engine has had the
-/// time to end. In the end no work and no caller is left.
-class SlowDevice : public Device {
-public:
-  explicit SlowDevice(int kept = 0) : kept(kept) {}
-  ~SlowDevice() override {
-    {
-      std::lock_guard lock(mutex);
-      EXPECT_EQ(under_way, 0) << "the device goes before what it was given is done";
-      EXPECT_FALSE(inside) << "the device goes while somebody gives it work";
-      gone = true;
-      changed.notify_all();
-    }
-    for (std::thread &thread : threads)
-      thread.join();
-  }
-  absl::Status Start(const int64_t (&)[2], Location, DeviceListener *new_listener) override {
-    listener = new_listener;
-    return absl::OkStatus();
-  }
-  void Submit(Work &work) override {
-    std::unique_lock lock(mutex);
-    const bool keeps = work.IsTransfer() && ++transfers == kept;
-    const auto over = std::make_shared<bool>(false);
-    inside |= keeps;
-    ++under_way;
-    threads.emplace_back([this, &work, over] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      {
-        std::lock_guard lock(mutex);
-        --under_way;
-      }
-      listener->Done(work, 0, 1, absl::OkStatus());
-      std::lock_guard lock(mutex);
-      *over = true;
-      changed.notify_all();
-    });
-    if (!keeps)
-      return;
-    changed.wait(lock, [&] { return *over; });
-    // An engine that does not wait for this thread is gone before long.
-    changed.wait_for(lock, std::chrono::milliseconds(200), [&] { return gone; });
-    inside = false;
-  }
-  void Cancel() override {}
-  int64_t Now() const override { return 0; }
-  std::string Describe() const override { return "slow"; }
-
-private:
-  const int kept;
-  DeviceListener *listener = nullptr;
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<std::thread> threads;
-  int transfers = 0, under_way = 0;
-  bool inside = false, gone = false;
-};
+constexpr std::chrono::milliseconds kWhile(10);
 
 // The last transfer begins when another's slot is free, on that one's thread. It is over before
 // that thread has returned to the engine, which waits for both.
 TEST(EngineEnd, WhoGivesWorkReturnsFirst) {
   const Program program = MakeProgram({{"a", 1000000000, 1000000000}}, false, /*slots=*/1);
   auto placement = CreateSimulatedExtents(program);
-  auto engine = Engine::Create(program, std::make_unique<SlowDevice>(/*kept=*/4), placement.get(),
-                               EngineOptions());
+  auto engine = Engine::Create(program, std::make_unique<SlowDevice>(kWhile, /*kept=*/4),
+                               placement.get(), EngineOptions());
   ASSERT_TRUE(engine.ok()) << engine.status();
   body = Stream(4, false);
   EXPECT_TRUE((*engine)->Run(Drive, 1, 0).ok());
@@ -459,8 +401,8 @@ TEST(EngineEnd, WhoGivesWorkReturnsFirst) {
 TEST(EngineEnd, WhatIsUnderWayEndsFirst) {
   const Program program = MakeProgram({{"a", 1000000000, 1000000000}});
   auto placement = CreateSimulatedExtents(program);
-  auto engine =
-      Engine::Create(program, std::make_unique<SlowDevice>(), placement.get(), EngineOptions());
+  auto engine = Engine::Create(program, std::make_unique<SlowDevice>(kWhile), placement.get(),
+                               EngineOptions());
   ASSERT_TRUE(engine.ok()) << engine.status();
   body = Stream(4, false);
   (*engine)->Enqueue(Drive, 1, 0);

@@ -20,20 +20,30 @@
 namespace boa {
 namespace {
 
-TEST_F(TrainerTest, SamplesWhatItLearned) {
-  linear.steps = 100;
-  ASSERT_TRUE(Run().ok());
-  absl::StatusOr<Program> program = ParseProgram(linear::PredictDescriptor());
-  ASSERT_TRUE(program.ok()) << program.status();
-  const GenerationSource source{options.state + "/model.safetensors", "", false};
+/// Text from the weights of a training.
+class SampleTest : public TrainerTest {
+protected:
+  SampleTest() { sampling.prompt = "\x01"; }
+  void Train(int64_t steps) {
+    linear.steps = steps;
+    ASSERT_TRUE(Run().ok());
+  }
+  absl::Status Continue() {
+    out.str("");
+    const GenerationSource source{options.state + "/model.safetensors", "", false};
+    return Sample(program, linear::kKernels, {linear::Predict}, source, sampling, out, std::cerr);
+  }
+
+  const Program program = *ParseProgram(linear::PredictDescriptor());
   SampleOptions sampling;
-  sampling.prompt = "\x01";
+  std::ostringstream out;
+};
+
+TEST_F(SampleTest, SamplesWhatItLearned) {
+  Train(100);
   sampling.length = 40;
   sampling.temperature = 0;
-  std::ostringstream out;
-  absl::Status status =
-      Sample(*program, linear::kKernels, {linear::Predict}, source, sampling, out, std::cerr);
-  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_EQ(Continue(), absl::OkStatus());
   // Longer than the context: the window moves.
   const std::string text = out.str();
   ASSERT_EQ(text.size(), 41u);
@@ -43,23 +53,12 @@ TEST_F(TrainerTest, SamplesWhatItLearned) {
   EXPECT_GE(right, 36);
 }
 
-// What cannot be written ends the text, and a file that was there stays.
-TEST_F(TrainerTest, LogitsAreWrittenWholeOrNotAtAll) {
-  linear.steps = 1;
-  ASSERT_TRUE(Run().ok());
-  absl::StatusOr<Program> program = ParseProgram(linear::PredictDescriptor());
-  ASSERT_TRUE(program.ok()) << program.status();
-  const GenerationSource source{options.state + "/model.safetensors", "", false};
-  SampleOptions sampling;
-  sampling.prompt = "\x01";
+// If a write fails, the text ends, and an earlier file keeps its contents.
+TEST_F(SampleTest, LogitsAreWrittenWholeOrNotAtAll) {
+  Train(1);
   sampling.length = 8;
   sampling.logits = scratch.path("logits");
-  std::ostringstream out;
-  const auto sample = [&] {
-    out.str("");
-    return Sample(*program, linear::kKernels, {linear::Predict}, source, sampling, out, std::cerr);
-  };
-  ASSERT_EQ(sample(), absl::OkStatus());
+  ASSERT_EQ(Continue(), absl::OkStatus());
   const std::string written = ReadWhole(sampling.logits);
   EXPECT_EQ(written.size(), 8 * 64 * sizeof(float));
   std::signal(SIGXFSZ, SIG_IGN); // as PrepareProcess
@@ -67,7 +66,7 @@ TEST_F(TrainerTest, LogitsAreWrittenWholeOrNotAtAll) {
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
   const rlimit few = {1000, limit.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &few), 0);
-  const absl::Status status = sample();
+  const absl::Status status = Continue();
   setrlimit(RLIMIT_FSIZE, &limit);
   EXPECT_EQ(std::string(status.message()).rfind("cannot write 256 bytes at offset ", 0), 0u)
       << status;
@@ -75,24 +74,17 @@ TEST_F(TrainerTest, LogitsAreWrittenWholeOrNotAtAll) {
   EXPECT_EQ(ReadWhole(sampling.logits), written);
   EXPECT_FALSE(std::filesystem::exists(sampling.logits + ".tmp"));
   sampling.logits = scratch.path("");
-  EXPECT_NE(sample().message().find("is a directory: name a regular file"), std::string::npos);
+  EXPECT_NE(Continue().message().find("is a directory: name a regular file"), std::string::npos);
   EXPECT_EQ(out.str(), "");
 }
 
 // The model has 64 tokens, fewer than the tokenizer.
-TEST_F(TrainerTest, RefusesAnotherTokenizer) {
-  linear.steps = 1;
-  ASSERT_TRUE(Run().ok());
-  absl::StatusOr<Program> program = ParseProgram(linear::PredictDescriptor());
-  ASSERT_TRUE(program.ok()) << program.status();
-  const GenerationSource source{options.state + "/model.safetensors", "", false};
-  SampleOptions sampling;
+TEST_F(SampleTest, RefusesAnotherTokenizer) {
+  Train(1);
   sampling.tokenizer = BOA_GOLDEN "/gpt2.json";
-  std::ostringstream out;
-  absl::Status status =
-      Sample(*program, linear::kKernels, {linear::Predict}, source, sampling, out, std::cerr);
-  EXPECT_EQ(status.message(), "`" BOA_GOLDEN "/gpt2.json` has 420 tokens, but the model's "
-                              "vocabulary is 64: the model was trained with another tokenizer");
+  EXPECT_EQ(Continue().message(),
+            "`" BOA_GOLDEN "/gpt2.json` has 420 tokens, but the model's vocabulary is 64: the "
+            "model was trained with another tokenizer");
   EXPECT_EQ(out.str(), "");
 
   // Text goes to tokens and back, until the end of the text.
@@ -103,8 +95,7 @@ TEST_F(TrainerTest, RefusesAnotherTokenizer) {
   "g":7}}})";
   sampling.prompt = "abc";
   sampling.length = 20;
-  status = Sample(*program, linear::kKernels, {linear::Predict}, source, sampling, out, std::cerr);
-  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_EQ(Continue(), absl::OkStatus());
   EXPECT_EQ(out.str().substr(0, 3), "abc");
   EXPECT_EQ(out.str().find_first_not_of("abcdefg"), std::string::npos) << out.str();
 }

@@ -26,41 +26,6 @@ TEST(CountSamples, AddsWhatCameAfterTheCommit) {
   EXPECT_EQ(samples, (std::map<std::string, int64_t>{{"a", 3 * 30 + 4}}));
 }
 
-// Tokens of another tokenizer mean other texts. Where they are the same ones, they do not.
-TEST(DescribeOtherTokens, NamesAnotherTokenizer) {
-  const Settings committed = {{"files of a.txt", "1 file with fingerprint 1"},
-                              {"call of a.txt", "text(\"a.txt\", tokenizer = \"old.json\")"},
-                              {"tokenizer of a.txt", "old"}};
-  auto with = [&](const Settings &more) {
-    Settings now = more;
-    now.insert(committed.begin(), committed.end());
-    return DescribeOtherTokens(committed, now);
-  };
-  EXPECT_EQ(with({}), "");
-  EXPECT_EQ(with({{"tokenizer of a.txt", "new"}}), "");
-  EXPECT_EQ(with({{"tokenizer of moved/a.txt", "new"},
-                  {"files of moved/a.txt", "1 file with fingerprint 1"}}),
-            "");
-  EXPECT_EQ(with({{"tokenizer of b.txt", "old"}, {"files of b.txt", "1 file"}}), "");
-  EXPECT_EQ(with({{"tokenizer of b.txt", "new"},
-                  {"files of b.txt", "1 file"},
-                  {"call of b.txt", "text(\"b.txt\", tokenizer = \"new.json\")"}}),
-            "text(\"b.txt\", tokenizer = \"new.json\"): its tokenizer is not the one of the data "
-            "that the state was trained on, so its tokens mean other texts");
-  // An earlier commit, or one of bytes, does not say.
-  EXPECT_EQ(DescribeOtherTokens({}, committed), "");
-}
-
-TEST(DescribeOtherTokens, NamesOtherSpecialTokens) {
-  const Settings committed = {{"special tokens", "5 with fingerprint 1"}};
-  EXPECT_EQ(DescribeOtherTokens(committed, committed), "");
-  EXPECT_EQ(DescribeOtherTokens({}, committed), "");
-  EXPECT_EQ(
-      DescribeOtherTokens(committed, {{"special tokens", "4 with fingerprint 2"}}),
-      "the special tokens of the data, which masked training leaves alone, have changed since "
-      "the commit: they were 5 with fingerprint 1, and are 4 with fingerprint 2");
-}
-
 // The files are the same ones, so the call is named.
 TEST(CheckFilesOfData, NamesAnotherCall) {
   auto settings = [](const std::string &print, const std::string &form) -> Settings {
