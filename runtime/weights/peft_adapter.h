@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,7 +45,7 @@ public:
   const std::string &base() const { return model; }
 
   /// Finds the tensor of each parameter that the program trains. FailedPrecondition if one is
-  /// missing, has another shape, or is left over.
+  /// missing, has another shape, or is left over, or if adapters have another factor.
   absl::Status Match(const Program &);
   /// Of a program that was matched: whether it has the parameter, and its elements
   /// [first, first + count) in an entry.
@@ -59,6 +60,8 @@ private:
   absl::Status ReadTensors();
   /// Whether `modules_to_save` names it, or a module around it.
   bool IsSaved(const std::string &module) const;
+  /// Alpha and rsLoRA, where the program has others: what it expects and what the folder says.
+  std::set<std::string> OtherFactors(const Program &) const;
   absl::StatusOr<bool> IsCopyOfHead(const std::string &module, const std::string &head) const;
 
   std::string folder, text, dropped, model;
