@@ -80,7 +80,8 @@ absl::Status takeAdapters(Invocation &invocation) {
   return useHeldAdapters(state, train.at, /*bind=*/!train.changed_model, invocation.compile, out);
 }
 
-absl::Status runTrain(Invocation &invocation) {
+/// `settings`: those of the command line, before `auto` is replaced.
+absl::Status runTrain(Invocation &invocation, const std::vector<std::string> &settings) {
   CompiledProgram compiled;
   Kernels kernels = nullptr;
   EntryPoints entries;
@@ -103,7 +104,7 @@ absl::Status runTrain(Invocation &invocation) {
   invocation.train.sources = invocation.compile.files;
   if (invocation.train.data.empty())
     invocation.train.data_place = compiled.dataPlace;
-  invocation.train.next = nextCommand(invocation, compiled.program);
+  invocation.train.next = nextCommand(invocation, settings, compiled.program);
   return Train(compiled.program, kernels, entries, invocation.train, InterruptsUntilExit());
 }
 
@@ -411,6 +412,7 @@ absl::Status runHelp(const Invocation &invocation) {
 
 absl::Status runCommand(Invocation &invocation) {
   const std::string &command = invocation.command;
+  const std::vector<std::string> settings = invocation.compile.overrides;
   if (command == "train" || command == "evaluate" || command == "sample" || command == "chat" ||
       command == "export")
     if (absl::Status status = takeAdapters(invocation); !status.ok())
@@ -419,7 +421,7 @@ absl::Status runCommand(Invocation &invocation) {
     if (absl::Status status = replaceAutoMemory(invocation.compile); !status.ok())
       return status;
   if (command == "train")
-    return runTrain(invocation);
+    return runTrain(invocation, settings);
   if (command == "evaluate")
     return runEvaluate(invocation);
   if (command == "check")

@@ -15,6 +15,8 @@
 #include "tools/ChatTerminal.h"
 #include "tools/CompiledProgram.h"
 
+#include "absl/strings/str_cat.h"
+
 #include <filesystem>
 #include <iostream>
 #include <unistd.h>
@@ -32,6 +34,8 @@ struct Continuing {
     invocation.compile.purpose = invocation.noCache ? Purpose::predict : Purpose::generate;
     absl::Status status = compiled.compile(invocation.compile);
     if (status.ok())
+      status = takeData(invocation.train.data);
+    if (status.ok())
       status = compiled.find(kernels);
     if (status.ok() && invocation.noCache)
       status = compiled.find("boa_predict", entries.predict);
@@ -43,6 +47,18 @@ struct Continuing {
     if (status.ok() && invocation.train.state.empty() && !compiled.program.machine.ssd.empty())
       invocation.train.state = compiled.program.machine.ssd[0].path;
     return status;
+  }
+
+private:
+  /// Those that the model was trained on, instead of the spec's: they tell how it takes a text.
+  absl::Status takeData(const std::string &data) {
+    std::string error;
+    if (data.empty())
+      return absl::OkStatus();
+    if (ParseSources(data, error).empty())
+      return absl::InvalidArgumentError(absl::StrCat("--data ", data, ": ", error));
+    compiled.program.train.data = data;
+    return absl::OkStatus();
   }
 };
 
