@@ -70,6 +70,8 @@ private:
 
   const Program &program;
   const ChatOptions options;
+  absl::Status CheckSystem();
+
   absl::StatusOr<Codec> codec = absl::UnknownError("");
   std::unique_ptr<Generator> generator;
   std::vector<ChatMessage> messages;

@@ -35,6 +35,11 @@ protected:
     auto made = Chat::Create(program, linear::kKernels, {linear::Predict},
                              {"", TrainerTest::options.state, false}, options);
     if (made.ok())
+  /// The template of the next conversation.
+  void WithForm(const std::string &jinja) {
+    options.form = scratch.path("m/form.jinja");
+    scratch.Write("m/form.jinja", jinja);
+  }
       chat = *std::move(made);
     return made.status();
   }
@@ -88,7 +93,10 @@ TEST_F(TurnsTest, TheSystemMessageStays) {
     EXPECT_EQ(answer.tokens_before, 15);
     chat->Reset();
   }
-  options.system = std::string(4, 'b');
+  // The shortest message has room beside it.
+  options.system = "bb";
+  EXPECT_TRUE(Open().ok());
+  options.system = "bbb";
   EXPECT_EQ(Open().message(),
             "--system: with this message the conversation has 17 tokens, more than "
             "the context of 16");
@@ -102,6 +110,24 @@ TEST_F(TurnsTest, ARefusedMessageIsNotKept) {
   ASSERT_TRUE(Open().ok());
   EXPECT_EQ(Say("x\xff"), "byte 2 of the message is not UTF-8");
   EXPECT_EQ(Say("x"), "ye");
+TEST_F(TurnsTest, ASystemMessageIsSeenOrRefused) {
+  const std::string users = "{% for m in messages if m.role == 'user' %}{{ '<|im_start|>' + "
+                            "m.content + '<|im_end|>' }}{% endfor %}";
+  const std::string own = "{{ messages[0].content if messages[0].role == 'system' else 'b' }}";
+  options.system = "b";
+  WithForm(users);
+  EXPECT_EQ(Open().message(), "--system: the template leaves it out, so the model would not see "
+                              "it: make it a part of a message");
+  // That of the template, word for word.
+  WithForm(own + users);
+  EXPECT_TRUE(Open().ok());
+  WithForm("{% if not messages[-1].content %}{{ raise_exception('empty') }}{% endif %}" + own +
+           users);
+  EXPECT_TRUE(Open().ok());
+  options.system = "a\xff";
+  EXPECT_EQ(Open().message(), "--system: byte 2 of the message is not UTF-8");
+}
+
   EXPECT_EQ(answer.tokens_before, 9);
 }
 
