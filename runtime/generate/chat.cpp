@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/generate/chat.h"
 
-#include "runtime/support/printable.h"
+#include "runtime/support/random.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -94,13 +94,17 @@ absl::Status Chat::Ask(const std::string &message) {
 }
 
 absl::StatusOr<ChatAnswer> Chat::Answer(std::ostream &out) {
+  DrawOptions draw = options;
+  if (turns > 0)
+    draw.seed = int64_t(Hash({uint64_t(options.seed), uint64_t(turns)}));
+  ++turns;
   ChatAnswer answer;
   answer.tokens_before = int64_t(text.size());
   const int64_t before = generator->Computed();
   // The last token that fits is not read again.
   const int64_t room = program.model.context - answer.tokens_before + 1;
   absl::StatusOr<ContinuedText> made = Continue(
-      *generator, *codec, options, std::min(options.length, room), text, out, [&](const float *) {
+      *generator, *codec, draw, std::min(options.length, room), text, out, [&](const float *) {
         if (answer.computed == 0)
           answer.computed = generator->Computed() - before;
         return absl::OkStatus();
@@ -112,9 +116,18 @@ absl::StatusOr<ChatAnswer> Chat::Answer(std::ostream &out) {
   static_cast<ContinuedText &>(answer) = *std::move(made);
   answer.is_full = answer.end == ContinuedText::End::length && answer.tokens == room;
   answer.is_kept = answer.end != ContinuedText::End::signal || answer.tokens > 0;
-  if (answer.is_kept)
-    messages.push_back({"assistant", WholeCharacters(answer.text)});
-  else
+  if (answer.is_kept) {
+    // Otherwise the template would refuse each later message.
+    std::vector<ChatMessage> next = messages;
+    next.push_back({"assistant", WholeCharacters(answer.text)});
+    next.push_back({"user", kAnyText});
+    answer.refusal = codec->Encode(next).status();
+    answer.is_kept = answer.refusal.ok();
+    next.pop_back();
+    if (answer.is_kept)
+      messages = std::move(next);
+  }
+  if (!answer.is_kept)
     messages.pop_back();
   return answer;
 }

@@ -8,9 +8,13 @@
 
 #include "test/runtime/generate/chat_fixture.h"
 
+#include "absl/strings/match.h"
+
 #include <csignal>
 #include <sstream>
 #include <streambuf>
+#include <string>
+#include <vector>
 
 namespace boa {
 namespace {
@@ -31,15 +35,15 @@ protected:
                             {61, "assistant"},
                             {62, "system"}});
   }
-  absl::Status Open() {
-    auto made = Chat::Create(program, linear::kKernels, {linear::Predict},
-                             {"", TrainerTest::options.state, false}, options);
-    if (made.ok())
   /// The template of the next conversation.
   void WithForm(const std::string &jinja) {
     options.form = scratch.path("m/form.jinja");
     scratch.Write("m/form.jinja", jinja);
   }
+  absl::Status Open() {
+    auto made = Chat::Create(program, linear::kKernels, {linear::Predict},
+                             {"", TrainerTest::options.state, false}, options);
+    if (made.ok())
       chat = *std::move(made);
     return made.status();
   }
@@ -106,10 +110,6 @@ TEST_F(TurnsTest, TheSystemMessageStays) {
                               "message here') -}}\n                     ^");
 }
 
-TEST_F(TurnsTest, ARefusedMessageIsNotKept) {
-  ASSERT_TRUE(Open().ok());
-  EXPECT_EQ(Say("x\xff"), "byte 2 of the message is not UTF-8");
-  EXPECT_EQ(Say("x"), "ye");
 TEST_F(TurnsTest, ASystemMessageIsSeenOrRefused) {
   const std::string users = "{% for m in messages if m.role == 'user' %}{{ '<|im_start|>' + "
                             "m.content + '<|im_end|>' }}{% endfor %}";
@@ -128,6 +128,10 @@ TEST_F(TurnsTest, ASystemMessageIsSeenOrRefused) {
   EXPECT_EQ(Open().message(), "--system: byte 2 of the message is not UTF-8");
 }
 
+TEST_F(TurnsTest, ARefusedMessageIsNotKept) {
+  ASSERT_TRUE(Open().ok());
+  EXPECT_EQ(Say("x\xff"), "byte 2 of the message is not UTF-8");
+  EXPECT_EQ(Say("x"), "ye");
   EXPECT_EQ(answer.tokens_before, 9);
 }
 
@@ -140,6 +144,40 @@ TEST_F(TurnsTest, AnAnswerMayBeNoText) {
   // U+FFFD has three bytes.
   EXPECT_EQ(Say("x"),
             "with this message the conversation has 24 tokens, more than the context of 16");
+}
+
+TEST_F(TurnsTest, AnAnswerThatTheTemplateRefusesIsNotKept) {
+  WithForm("{% for m in messages %}{% if not m.content %}{{ raise_exception('empty') }}{% endif "
+           "%}{{ '<|im_start|>' + m.content + '\n' }}{% endfor %}");
+  options.stop = {"y"};
+  ASSERT_TRUE(Open().ok());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(Say("x"), "");
+    EXPECT_EQ(answer.end, ContinuedText::End::itself);
+    EXPECT_EQ(answer.tokens_before, 3);
+    EXPECT_FALSE(answer.is_kept);
+    EXPECT_TRUE(absl::StrContains(answer.refusal.message(), "the template refuses this: empty"))
+        << answer.refusal;
+  }
+}
+
+// The first one is that of `boa sample`, so it depends on the seed alone.
+TEST_F(TurnsTest, EachTurnDrawsAnew) {
+  options.temperature = 1000;
+  std::vector<std::string> answers;
+  for (int time = 0; time < 2; ++time) {
+    ASSERT_TRUE(Open().ok());
+    for (int turn = 0; turn < 3; ++turn) {
+      answers.push_back(Say("x"));
+      chat->Reset();
+    }
+  }
+  EXPECT_NE(answers[1], answers[0]);
+  EXPECT_NE(answers[2], answers[0]);
+  EXPECT_NE(answers[2], answers[1]);
+  EXPECT_EQ(answers[3], answers[0]);
+  EXPECT_EQ(answers[4], answers[1]);
+  EXPECT_EQ(answers[5], answers[2]);
 }
 
 /// A signal comes when it is written to.
