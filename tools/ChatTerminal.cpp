@@ -257,15 +257,22 @@ private:
     isSlow = answer.seconds > kSlowToken * double(answer.tokens);
     if (interrupted)
       std::cerr << "note: stopped"
-                << (answer.is_kept ? "" : " before the answer: the message is not kept")
+                << (answer.is_kept || !answer.refusal.ok()
+                        ? ""
+                        : " before the answer: the message is not kept")
                 << "; Ctrl-C again ends\n";
     else if (answer.is_full)
-      std::cerr
-          << "note: the context of " << program.model.context
-          << " tokens is full, and the answer ends here. The conversation is kept, but has no "
-             "room for more: /reset begins a new one\n";
+      std::cerr << "note: the context of " << program.model.context
+                << " tokens is full, and the answer ends here."
+                << (answer.is_kept
+                        ? " The conversation is kept, but has no room for more: /reset begins "
+                          "a new one\n"
+                        : "\n");
     else if (answer.end == ContinuedText::End::length)
       std::cerr << "note: the answer ends at " << answer.tokens << " tokens, as --length says\n";
+    if (!answer.refusal.ok())
+      std::cerr << "note: neither the message nor the answer is kept: "
+                << Printable(std::string(answer.refusal.message())) << "\n";
     if (timing)
       std::cerr << absl::StrFormat(
           "%d tokens computed in %.3f s, %d cached; then %d tokens in %.3f s\n", answer.computed,

@@ -54,6 +54,9 @@ absl::Status checkOperands(const DriverCommand &command, const Invocation &invoc
     return absl::OkStatus();
   if (llvm::count(invocation.operands, "-") > 1)
     return refuse("`-` is standard input, which can be read only once");
+  if (invocation.command == "chat" && llvm::is_contained(invocation.operands, "-"))
+    return refuse("boa chat: `-` is standard input, which messages come from: give the spec as a "
+                  "file");
   // Of a module nothing is read but the file itself.
   auto module = llvm::find_if(invocation.operands, isModule);
   if (module == invocation.operands.end())

@@ -83,7 +83,8 @@ absl::Status takeAdapters(Invocation &invocation) {
   return status;
 }
 
-absl::Status runTrain(Invocation &invocation) {
+/// `settings`: those of the command line, before `auto` is replaced.
+absl::Status runTrain(Invocation &invocation, const std::vector<std::string> &settings) {
   CompiledProgram compiled;
   Kernels kernels = nullptr;
   EntryPoints entries;
@@ -108,7 +109,7 @@ absl::Status runTrain(Invocation &invocation) {
   invocation.train.sources = invocation.compile.files;
   if (invocation.train.data.empty())
     invocation.train.data_place = compiled.dataPlace;
-  invocation.train.next = nextCommand(invocation, compiled.program);
+  invocation.train.next = nextCommand(invocation, settings, compiled.program);
   return Train(compiled.program, kernels, entries, invocation.train, InterruptsUntilExit());
 }
 
@@ -417,6 +418,7 @@ absl::Status runHelp(const Invocation &invocation) {
 
 absl::Status runCommand(Invocation &invocation) {
   const std::string &command = invocation.command;
+  const std::vector<std::string> settings = invocation.compile.overrides;
   if (command == "train" || command == "evaluate" || command == "sample" || command == "chat" ||
       command == "export")
     if (absl::Status status = takeAdapters(invocation); !status.ok())
@@ -425,7 +427,7 @@ absl::Status runCommand(Invocation &invocation) {
     if (absl::Status status = replaceAutoMemory(invocation.compile); !status.ok())
       return status;
   if (command == "train")
-    return runTrain(invocation);
+    return runTrain(invocation, settings);
   if (command == "evaluate")
     return runEvaluate(invocation);
   if (command == "check")

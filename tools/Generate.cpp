@@ -17,6 +17,8 @@
 #include "tools/CompiledProgram.h"
 #include "tools/HeldAdapters.h"
 
+#include "absl/strings/str_cat.h"
+
 #include <filesystem>
 #include <iostream>
 #include <unistd.h>
@@ -34,6 +36,8 @@ struct Continuing {
     invocation.compile.purpose = invocation.noCache ? Purpose::predict : Purpose::generate;
     absl::Status status = compiled.compile(invocation.compile);
     if (status.ok())
+      status = takeData(invocation.train.data);
+    if (status.ok())
       status = compiled.find(kernels);
     if (status.ok() && invocation.noCache)
       status = compiled.find("boa_predict", entries.predict);
@@ -46,6 +50,18 @@ struct Continuing {
     nameHeldAdapters(invocation.compile, compiled.program.train, stderr);
     if (invocation.train.state.empty())
       invocation.train.state = FolderOfState(compiled.program.machine);
+    return absl::OkStatus();
+  }
+
+private:
+  /// Those that the model was trained on, instead of the spec's: they tell how it takes a text.
+  absl::Status takeData(const std::string &data) {
+    std::string error;
+    if (data.empty())
+      return absl::OkStatus();
+    if (ParseSources(data, error).empty())
+      return absl::InvalidArgumentError(absl::StrCat("--data ", data, ": ", error));
+    compiled.program.train.data = data;
     return absl::OkStatus();
   }
 };

@@ -27,36 +27,54 @@ std::string quoted(const std::string &word) {
              : absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
 
+/// Whether a file can be read once more. A pipe of the shell is gone.
+bool canBeReadAgain(llvm::StringRef file) {
+  return file != "-" && !file.starts_with("/dev/") && !file.starts_with("/proc/");
+}
+
+/// The source that shows how the model takes a text; null where none does.
+const DataSource *findText(const std::vector<DataSource> &sources) {
+  const DataSource *text = nullptr;
+  for (const DataSource &source : sources) {
+    if (source.kind == SourceKind::chat)
+      return &source;
+    if (!text && (source.kind == SourceKind::bytes || !source.tokenizer.empty()))
+      text = &source;
+  }
+  return text;
+}
+
 } // namespace
 
-std::string nextCommand(const Invocation &training, const Program &program) {
-  if (llvm::any_of(training.operands,
-                   [](llvm::StringRef file) { return file == "-" || file.ends_with(".mlir"); }))
-    return "";
+std::string nextCommand(const Invocation &training, const std::vector<std::string> &settings,
+                        const Program &program) {
+  for (llvm::StringRef file : training.operands)
+    if (!canBeReadAgain(file) || file.ends_with(".mlir"))
+      return "";
   std::string error, given;
   auto add = [&](const char *flag, const std::string &value) {
     if (!value.empty())
-      absl::StrAppend(&given, " ", flag, " ", quoted(value));
+      absl::StrAppend(&given, " ", flag, value[0] == '-' ? "=" : " ", quoted(value));
   };
   for (const std::string &file : training.operands)
-    absl::StrAppend(&given, " ", quoted(file));
-  for (const std::string &setting : training.compile.overrides)
+    absl::StrAppend(&given, " ", quoted((file[0] == '-' ? "./" : "") + file));
+  for (const std::string &setting : settings)
     add("--set", setting);
   add("--target", training.compile.target);
   add("--state", training.train.state);
+  add("--data", training.train.data);
 
   const std::string &data = training.train.data.empty() ? program.train.data : training.train.data;
   const std::vector<DataSource> sources = ParseSources(data, error);
-  const bool isText =
-      !sources.empty() && (sources[0].kind == SourceKind::bytes || !sources[0].tokenizer.empty());
-  if (program.train.objective != Objective::next_token || !isText) {
-    add("--data", training.train.data);
+  const DataSource *text = findText(sources);
+  if (program.train.objective != Objective::next_token || !text) {
+    add("--tokens", training.train.tokens);
     return absl::StrCat("boa evaluate", given);
   }
-  add("--tokenizer", sources[0].tokenizer);
+  add("--tokenizer", text->tokenizer);
   if (program.machine.device == DeviceKind::cuda)
     given += " --no-cache";
-  if (sources[0].kind == SourceKind::chat)
+  if (text->kind == SourceKind::chat)
     given += " --chat --prompt 'Who are you?'";
   return absl::StrCat("boa sample", given);
 }

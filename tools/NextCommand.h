@@ -11,12 +11,15 @@
 #include "tools/CommandLine.h"
 
 #include <string>
+#include <vector>
 
 namespace boa {
 
 /// A command line that uses the state of a training: it samples text, or evaluates a model from
 /// which no text can be drawn. Quoted for a shell. "" where the training was not of files.
-std::string nextCommand(const Invocation &training, const Program &program);
+/// `settings`: those of the command line.
+std::string nextCommand(const Invocation &training, const std::vector<std::string> &settings,
+                        const Program &program);
 
 } // namespace boa
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/generate/chat.h"
 
-#include "runtime/support/printable.h"
+#include "runtime/support/random.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -15,13 +15,8 @@
 namespace boa {
 namespace {
 
-/// The first byte that belongs to no character; the size of the text if there is none.
-size_t FindNoCharacter(const std::string &text) {
-  size_t at = 0;
-  while (at < text.size() && Utf8Length(text, at) > 0)
-    at += Utf8Length(text, at);
-  return at;
-}
+/// A message that any template takes.
+constexpr char kAnyText[] = "a";
 
 /// A model may write bytes that are no characters. A tokenizer refuses them in a message.
 std::string WholeCharacters(std::string text) {
@@ -52,7 +47,7 @@ absl::StatusOr<std::unique_ptr<Chat>> Chat::Create(const Program &program, const
   chat->Reset();
   // Weights may take minutes to read.
   if (!options.system.empty())
-    if (absl::Status status = chat->Ask(""); !status.ok())
+    if (status = chat->CheckSystem(); !status.ok())
       return absl::Status(status.code(), absl::StrCat("--system: ", status.message()));
   chat->Reset();
   absl::StatusOr<std::unique_ptr<Generator>> generator =
@@ -63,6 +58,20 @@ absl::StatusOr<std::unique_ptr<Chat>> Chat::Create(const Program &program, const
   return chat;
 }
 
+/// Refuses a system message that the model would not see. A template may have the same one of its
+/// own, so another one is tried, too.
+absl::Status Chat::CheckSystem() {
+  if (absl::Status status = Ask(kAnyText); !status.ok())
+    return status;
+  const ChatMessage user = {"user", kAnyText};
+  const auto without = codec->Encode({user});
+  const auto other = codec->Encode({{"system", options.system + kAnyText}, user});
+  if (without.ok() && other.ok() && text == *without && text == *other)
+    return absl::InvalidArgumentError(
+        "the template leaves it out, so the model would not see it: make it a part of a message");
+  return absl::OkStatus();
+}
+
 void Chat::Reset() {
   messages.clear();
   if (!options.system.empty())
@@ -70,9 +79,6 @@ void Chat::Reset() {
 }
 
 absl::Status Chat::Ask(const std::string &message) {
-  if (const size_t at = FindNoCharacter(message); at < message.size())
-    return absl::InvalidArgumentError(
-        absl::StrCat("byte ", at + 1, " of the message is not UTF-8"));
   messages.push_back({"user", message});
   absl::StatusOr<std::vector<int32_t>> encoded = codec->Encode(messages);
   absl::Status status = encoded.status();
@@ -88,13 +94,17 @@ absl::Status Chat::Ask(const std::string &message) {
 }
 
 absl::StatusOr<ChatAnswer> Chat::Answer(std::ostream &out) {
+  DrawOptions draw = options;
+  if (turns > 0)
+    draw.seed = int64_t(Hash({uint64_t(options.seed), uint64_t(turns)}));
+  ++turns;
   ChatAnswer answer;
   answer.tokens_before = int64_t(text.size());
   const int64_t before = generator->Computed();
   // The last token that fits is not read again.
   const int64_t room = program.model.context - answer.tokens_before + 1;
   absl::StatusOr<ContinuedText> made = Continue(
-      *generator, *codec, options, std::min(options.length, room), text, out, [&](const float *) {
+      *generator, *codec, draw, std::min(options.length, room), text, out, [&](const float *) {
         if (answer.computed == 0)
           answer.computed = generator->Computed() - before;
         return absl::OkStatus();
@@ -106,9 +116,18 @@ absl::StatusOr<ChatAnswer> Chat::Answer(std::ostream &out) {
   static_cast<ContinuedText &>(answer) = *std::move(made);
   answer.is_full = answer.end == ContinuedText::End::length && answer.tokens == room;
   answer.is_kept = answer.end != ContinuedText::End::signal || answer.tokens > 0;
-  if (answer.is_kept)
-    messages.push_back({"assistant", WholeCharacters(answer.text)});
-  else
+  if (answer.is_kept) {
+    // Otherwise the template would refuse each later message.
+    std::vector<ChatMessage> next = messages;
+    next.push_back({"assistant", WholeCharacters(answer.text)});
+    next.push_back({"user", kAnyText});
+    answer.refusal = codec->Encode(next).status();
+    answer.is_kept = answer.refusal.ok();
+    next.pop_back();
+    if (answer.is_kept)
+      messages = std::move(next);
+  }
+  if (!answer.is_kept)
     messages.pop_back();
   return answer;
 }

@@ -38,7 +38,8 @@ struct ChatOptions : CodecOptions, DrawOptions {
 };
 
 struct ChatAnswer : ContinuedText {
-  bool is_kept = true;       // false: a signal came before its first token
+  bool is_kept = true;       // false: a signal came before its first token, or it was refused
+  absl::Status refusal;      // of the template, which cannot write it into the next question
   bool is_full = false;      // it ends because the context is full
   int64_t tokens_before = 0; // of the conversation
   int64_t computed = 0;      // of these; keys and values of the others were cached
@@ -61,7 +62,8 @@ public:
   absl::Status Ask(const std::string &message);
 
   /// Writes the answer to the last message, and adds it (Continue). A signal stops it: the
-  /// conversation has the part that was written. If there is none, it loses the message, too.
+  /// conversation has the part that was written. An answer that is not kept takes the message
+  /// along. The first one draws as `boa sample` does. Each later one draws anew, also behind Reset.
   absl::StatusOr<ChatAnswer> Answer(std::ostream &out);
 
   /// Begins anew, with the system message.
@@ -71,11 +73,14 @@ private:
   Chat(const Program &program, ChatOptions options)
       : program(program), options(std::move(options)) {}
 
+  absl::Status CheckSystem();
+
   const Program &program;
   const ChatOptions options;
   absl::StatusOr<Codec> codec = absl::UnknownError("");
   std::unique_ptr<Generator> generator;
   std::vector<ChatMessage> messages;
+  int64_t turns = 0;         // answers up to here
   std::vector<int32_t> text; // of the messages, and what stands before an answer
 };
 

@@ -9,6 +9,7 @@
 #include "runtime/abi/sources.h"
 #include "runtime/data/other_tokens.h"
 #include "runtime/generate/committed_settings.h"
+#include "runtime/support/printable.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -17,6 +18,13 @@
 #include <utility>
 
 namespace boa {
+
+size_t FindNoCharacter(const std::string &text) {
+  size_t at = 0;
+  while (at < text.size() && Utf8Length(text, at) > 0)
+    at += Utf8Length(text, at);
+  return at;
+}
 
 absl::StatusOr<Codec> Codec::Open(const CodecOptions &options, bool converses,
                                   const Program &program, const GenerationSource &source) {
@@ -86,6 +94,10 @@ absl::StatusOr<std::vector<int32_t>> Codec::Encode(const std::string &text) {
 }
 
 absl::StatusOr<std::vector<int32_t>> Codec::Encode(const std::vector<ChatMessage> &messages) {
+  for (const ChatMessage &message : messages)
+    if (const size_t at = FindNoCharacter(message.content); at < message.content.size())
+      return absl::InvalidArgumentError(
+          absl::StrCat("byte ", at + 1, " of the message is not UTF-8"));
   std::vector<int32_t> tokens;
   const absl::Status status = chat->EncodeQuestion(messages, tokens);
   return Begin(status, std::move(tokens));

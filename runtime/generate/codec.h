@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -29,6 +30,9 @@ struct CodecOptions {
   std::vector<std::string> stop; // a text ends before the first of them
 };
 
+/// The first byte of a text that belongs to no character; its size if there is none.
+size_t FindNoCharacter(const std::string &text);
+
 /// The tokens of a text that is continued, and the text of those that continue it.
 /// Threads: one.
 class Codec {
@@ -39,7 +43,8 @@ public:
                                     const GenerationSource &);
 
   absl::StatusOr<std::vector<int32_t>> Encode(const std::string &text);
-  /// Of a codec that converses. The beginning of an answer follows.
+  /// Of a codec that converses. The beginning of an answer follows. An error names the place within
+  /// a message, or in the template.
   absl::StatusOr<std::vector<int32_t>> Encode(const std::vector<ChatMessage> &);
 
   /// The text that a token adds behind what was encoded last.

@@ -86,7 +86,7 @@ FlagTable TrainerFlags(TrainerOptions &o) {
        WholeValue{&o.steps, 1, "leave it out for the steps of the spec"}},
       {train, "epochs", 0, "E", "train for E epochs of the data instead",
        RealValue{&o.epochs, 1e-6, kMostEpochs}},
-      {{"train", "data", "evaluate"},
+      {{"train", "data", "sample", "chat", "evaluate"},
        "data",
        0,
        "DATA",

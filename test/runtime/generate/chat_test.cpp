@@ -8,9 +8,13 @@
 
 #include "test/runtime/generate/chat_fixture.h"
 
+#include "absl/strings/match.h"
+
 #include <csignal>
 #include <sstream>
 #include <streambuf>
+#include <string>
+#include <vector>
 
 namespace boa {
 namespace {
@@ -30,6 +34,11 @@ protected:
                             {60, "user"},
                             {61, "assistant"},
                             {62, "system"}});
+  }
+  /// The template of the next conversation.
+  void WithForm(const std::string &jinja) {
+    options.form = scratch.path("m/form.jinja");
+    scratch.Write("m/form.jinja", jinja);
   }
   absl::Status Open() {
     auto made = Chat::Create(program, linear::kKernels, {linear::Predict},
@@ -88,7 +97,10 @@ TEST_F(TurnsTest, TheSystemMessageStays) {
     EXPECT_EQ(answer.tokens_before, 15);
     chat->Reset();
   }
-  options.system = std::string(4, 'b');
+  // The shortest message has room beside it.
+  options.system = "bb";
+  EXPECT_TRUE(Open().ok());
+  options.system = "bbb";
   EXPECT_EQ(Open().message(),
             "--system: with this message the conversation has 17 tokens, more than "
             "the context of 16");
@@ -96,6 +108,24 @@ TEST_F(TurnsTest, TheSystemMessageStays) {
   EXPECT_EQ(Open().message(), "--system: `gemma`, line 2: the template refuses this: there is no "
                               "system message here\n  {{- raise_exception('there is no system "
                               "message here') -}}\n                     ^");
+}
+
+TEST_F(TurnsTest, ASystemMessageIsSeenOrRefused) {
+  const std::string users = "{% for m in messages if m.role == 'user' %}{{ '<|im_start|>' + "
+                            "m.content + '<|im_end|>' }}{% endfor %}";
+  const std::string own = "{{ messages[0].content if messages[0].role == 'system' else 'b' }}";
+  options.system = "b";
+  WithForm(users);
+  EXPECT_EQ(Open().message(), "--system: the template leaves it out, so the model would not see "
+                              "it: make it a part of a message");
+  // That of the template, word for word.
+  WithForm(own + users);
+  EXPECT_TRUE(Open().ok());
+  WithForm("{% if not messages[-1].content %}{{ raise_exception('empty') }}{% endif %}" + own +
+           users);
+  EXPECT_TRUE(Open().ok());
+  options.system = "a\xff";
+  EXPECT_EQ(Open().message(), "--system: byte 2 of the message is not UTF-8");
 }
 
 TEST_F(TurnsTest, ARefusedMessageIsNotKept) {
@@ -114,6 +144,40 @@ TEST_F(TurnsTest, AnAnswerMayBeNoText) {
   // U+FFFD has three bytes.
   EXPECT_EQ(Say("x"),
             "with this message the conversation has 24 tokens, more than the context of 16");
+}
+
+TEST_F(TurnsTest, AnAnswerThatTheTemplateRefusesIsNotKept) {
+  WithForm("{% for m in messages %}{% if not m.content %}{{ raise_exception('empty') }}{% endif "
+           "%}{{ '<|im_start|>' + m.content + '\n' }}{% endfor %}");
+  options.stop = {"y"};
+  ASSERT_TRUE(Open().ok());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(Say("x"), "");
+    EXPECT_EQ(answer.end, ContinuedText::End::itself);
+    EXPECT_EQ(answer.tokens_before, 3);
+    EXPECT_FALSE(answer.is_kept);
+    EXPECT_TRUE(absl::StrContains(answer.refusal.message(), "the template refuses this: empty"))
+        << answer.refusal;
+  }
+}
+
+// The first one is that of `boa sample`, so it depends on the seed alone.
+TEST_F(TurnsTest, EachTurnDrawsAnew) {
+  options.temperature = 1000;
+  std::vector<std::string> answers;
+  for (int time = 0; time < 2; ++time) {
+    ASSERT_TRUE(Open().ok());
+    for (int turn = 0; turn < 3; ++turn) {
+      answers.push_back(Say("x"));
+      chat->Reset();
+    }
+  }
+  EXPECT_NE(answers[1], answers[0]);
+  EXPECT_NE(answers[2], answers[0]);
+  EXPECT_NE(answers[2], answers[1]);
+  EXPECT_EQ(answers[3], answers[0]);
+  EXPECT_EQ(answers[4], answers[1]);
+  EXPECT_EQ(answers[5], answers[2]);
 }
 
 /// A signal comes when it is written to.
