@@ -61,12 +61,15 @@ absl::StatusOr<int32_t> FindPortOfRole(const Program &program, const std::string
     const Storage &storage = program.storages[i];
     if (storage.role != role)
       continue;
-    const int64_t each = role == "dropout_keys" ? storage.entries.front() : 1;
-    if (storage.LivesOn(Home::ssd) || storage.bytes < bytes ||
-        storage.entry_count() != each * program.MicroBatches())
+    const std::vector<int64_t> &entries = storage.entries;
+    const bool of_layers = role == "dropout_keys"; // [layers, micro-batches]
+    const bool fits = of_layers ? entries.size() == 2 && entries[1] == program.MicroBatches()
+                                : storage.entry_count() == program.MicroBatches();
+    if (storage.LivesOn(Home::ssd) || storage.bytes < bytes || !fits)
       return absl::InvalidArgumentError(
           absl::StrCat("program descriptor: storage `", storage.name, "`: expected ",
-                       program.MicroBatches(), " entries of at least ", bytes, " bytes in memory"));
+                       of_layers ? "layers x " : "", program.MicroBatches(),
+                       " entries of at least ", bytes, " bytes in memory"));
     return static_cast<int32_t>(i);
   }
   return absl::InvalidArgumentError(
