@@ -51,6 +51,14 @@ absl::Status WithPathHint(const absl::Status &status, bool of_spec) {
           : "--data names the text; a path is relative to the working directory"));
 }
 
+absl::Status AtData(const TrainRequest &request, const absl::Status &status) {
+  const std::string &place = request.options().data_place;
+  return place.empty()
+             ? status
+             : absl::Status(status.code(),
+                            absl::StrCat(status.message(), " (`data` stands in ", place, ")"));
+}
+
 absl::StatusOr<Data> OpenData(const TrainRequest &request, const InterruptGuard &interrupt) {
   DataOptions options(request.program());
   options.cache.directory = FolderOfTokens(request.options().tokens, request.directories()[0]);
@@ -227,15 +235,6 @@ absl::Status FillParameters(const TrainRequest &request, BaseWeights *base,
         return adapter->Has(g, p) ? adapter->Read(program, g, entry, p, first, count, values)
                                   : given->Read(g, entry, p, first, count, values);
       });
-}
-
-/// An error that the user mends where the spec names its data.
-static absl::Status AtData(const TrainRequest &request, const absl::Status &status) {
-  const std::string &place = request.options().data_place;
-  return place.empty()
-             ? status
-             : absl::Status(status.code(),
-                            absl::StrCat(status.message(), " (`data` stands in ", place, ")"));
 }
 
 absl::Status RestoreCommit(const TrainRequest &request, const Settings &settings, StateStore &state,

@@ -43,6 +43,9 @@ std::string FolderOfTokens(const std::string &named, const std::string &state);
 /// Data that are not there: with what their paths are relative to. `of_spec`: a spec may name them.
 absl::Status WithPathHint(const absl::Status &, bool of_spec);
 
+/// An error that the user mends where the spec names its data: with the place.
+absl::Status AtData(const TrainRequest &, const absl::Status &);
+
 /// Makes the tokens of texts and conversations that are not kept yet. kCancelled: a signal came.
 absl::StatusOr<Data> OpenData(const TrainRequest &, const InterruptGuard &);
 

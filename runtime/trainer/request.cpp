@@ -166,9 +166,13 @@ absl::Status TrainRequest::CountSteps(const Data &data) {
 }
 
 absl::Status TrainRequest::BeyondSteps(int64_t at) const {
-  return absl::FailedPreconditionError(absl::StrCat("`", state[0], "` is at step ", at,
-                                                    ", beyond the ", changed.train.steps,
-                                                    " steps asked for; --steps can raise them"));
+  // The steps before had a batch of their own: those of the epochs may be others.
+  TrainSettings asked = changed.train;
+  if (asked.epochs > 0)
+    asked.steps = 0;
+  return absl::FailedPreconditionError(
+      absl::StrCat("`", state[0], "` is at step ", at, ", beyond the ", DescribeSteps(asked),
+                   " asked for; ", FlagOfSteps(), " can raise them"));
 }
 
 absl::StatusOr<bool> TrainRequest::IsFinished() const {
@@ -189,7 +193,7 @@ absl::StatusOr<bool> TrainRequest::IsFinished() const {
   finished = true;
   Progress(given.quiet ? nullptr : given.out, steps, steps)
       .Say(absl::StrCat("`", state[0], "` is already at step ", steps, ", and its weights are in ",
-                        weights, "; --steps can ask for more"));
+                        weights, "; ", FlagOfSteps(), " can ask for more"));
   return finished;
 }
 

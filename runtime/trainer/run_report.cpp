@@ -25,9 +25,11 @@
 namespace boa {
 
 /// What a person may type behind a run.
-static std::string FormatNext(const TrainerOptions &options) {
-  return options.next.empty() ? "the same command with --resume and more --steps goes on"
-                              : absl::StrCat("next: ", options.next);
+static std::string FormatNext(const TrainRequest &request) {
+  const std::string &next = request.options().next;
+  return next.empty() ? absl::StrCat("the same command with --resume and more ",
+                                     request.FlagOfSteps(), " goes on")
+                      : absl::StrCat("next: ", next);
 }
 
 RunReport::RunReport(const TrainRequest &request, const EntryPoints &entries, int64_t first,
@@ -248,7 +250,7 @@ absl::Status RunReport::Finish(int64_t step, const Traffic &predicted, const Ste
   } else {
     Say(absl::StrCat("weights saved to ", request.save()));
   }
-  Say(FormatNext(request.options()));
+  Say(FormatNext(request));
   return !request.options().report.empty() && outcome.steps > 0
              ? WritePage(std::move(events), engine)
              : absl::OkStatus();

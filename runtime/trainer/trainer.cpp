@@ -81,7 +81,7 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   if (!data.ok())
     return data.status();
   if (absl::Status status = request.CountSteps(*data); !status.ok())
-    return status;
+    return AtData(request, status);
   if (program.TakesDocuments() && !data->TellsDocuments())
     return absl::InvalidArgumentError(absl::StrCat(
         "document_mask: nothing tells where the documents of `", program.train.data,
