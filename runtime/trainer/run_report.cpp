@@ -15,6 +15,7 @@
 #include "runtime/view/screen.h"
 #include "runtime/view/trace.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -75,14 +76,17 @@ void RunReport::Start(const Data &data, const Settings &settings, const StateSto
   if (log && writing.ok())
     writing = log->Begin(identity, first, settings, engine.Environment());
   ExpectedStep expected;
-  if (!request.options().quiet || log)
+  if (!request.options().quiet || log || !request.options().report.empty())
     expected = ExpectStep(program, entries, program.train.steps - first);
-  figures = FormatScreen(program, {data.Describe(), FormatState(state, engine), expected.speed});
-  Say(figures);
-  for (const std::string &note : Notes(state))
-    Say(note);
+  std::vector<std::string> texts = Notes(state);
+  texts.insert(texts.begin(), FormatScreen(program, {data.Describe(), FormatState(state, engine),
+                                                     expected.speed}));
   if (!expected.warning.empty())
-    Say(expected.warning);
+    texts.push_back(expected.warning);
+  for (const std::string &text : texts) {
+    Say(text);
+    absl::StrAppend(&figures, text, absl::EndsWith(text, "\n") ? "" : "\n");
+  }
   SayTables(FormatPlaces(program));
 }
 
