@@ -14,6 +14,7 @@
 #include "runtime/view/report_file.h"
 #include "runtime/view/screen.h"
 #include "runtime/view/trace.h"
+#include "runtime/weights/adapters.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -135,6 +136,9 @@ std::vector<std::string> RunReport::Notes(const StateStore &state) const {
                                  " beside the memory of the plan"));
   for (const std::string &note : state.Notes())
     notes.push_back(absl::StrCat("note: ", note));
+  if (const absl::Status status = CheckForPeft(program); !status.ok())
+    notes.push_back(absl::StrCat("note: boa export cannot write this training with --adapter: ",
+                                 status.message()));
   if (std::string note = DescribeWarmup(program.train); !note.empty())
     notes.push_back(std::move(note));
   return notes;
