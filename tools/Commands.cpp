@@ -74,8 +74,8 @@ absl::Status takeAdapters(Invocation &invocation) {
   const std::string &state = !train.from.empty()           ? train.from
                              : !invocation.weights.empty() ? invocation.weights
                                                            : train.state;
-  if (!train.adapter.empty())
-    return useAdaptersOf(train.adapter, invocation.compile);
+  if (train.adapter)
+    return useAdapter(*train.adapter, invocation.compile);
   std::FILE *out = !trains ? stderr : train.quiet ? nullptr : train.out;
   return useHeldAdapters(state, train.at, /*bind=*/!train.changed_model, invocation.compile, out);
 }

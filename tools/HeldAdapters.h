@@ -13,6 +13,7 @@
 #ifndef BOA_TOOLS_HELDADAPTERS_H
 #define BOA_TOOLS_HELDADAPTERS_H
 
+#include "runtime/weights/peft_adapter.h"
 #include "tools/Compiler.h"
 
 #include "absl/status/status.h"
@@ -31,8 +32,8 @@ namespace boa {
 absl::Status useHeldAdapters(const std::string &state, std::optional<int64_t> at, bool bind,
                              CompileRequest &compile, std::FILE *out);
 
-/// The same with those of a folder of PEFT.
-absl::Status useAdaptersOf(const std::string &folder, CompileRequest &compile);
+/// The same with those of a folder of PEFT. Refuses those of another model.
+absl::Status useAdapter(const PeftAdapter &adapter, CompileRequest &compile);
 
 } // namespace boa
 

@@ -18,6 +18,7 @@
 #include "runtime/weights/export_parameters.h"
 #include "runtime/weights/initial_values.h"
 #include "runtime/weights/parameter_storages.h"
+#include "runtime/weights/peft_adapter.h"
 #include "runtime/weights/restore.h"
 
 #include "absl/strings/match.h"
@@ -98,16 +99,9 @@ absl::StatusOr<std::unique_ptr<GivenWeights>> OpenGiven(const TrainRequest &requ
                             Adapters::may_be_new);
 }
 
-absl::StatusOr<std::unique_ptr<PeftAdapter>> OpenAdapter(const TrainRequest &request) {
-  if (request.options().adapter.empty())
-    return nullptr;
-  absl::StatusOr<std::unique_ptr<PeftAdapter>> adapter =
-      PeftAdapter::Open(request.options().adapter);
-  if (!adapter.ok())
-    return adapter.status();
-  if (absl::Status status = (*adapter)->Match(request.program()); !status.ok())
-    return status;
-  return adapter;
+absl::Status MatchAdapter(const TrainRequest &request) {
+  PeftAdapter *adapter = request.options().adapter.get();
+  return adapter ? adapter->Match(request.program()) : absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<StateStore>>
@@ -201,8 +195,7 @@ static void ReportComputation(const std::string &source, const Computation &trai
 }
 
 absl::Status FillParameters(const TrainRequest &request, BaseWeights *base,
-                            const GivenWeights *given, const PeftAdapter *adapter, Engine &engine,
-                            RunReport &report) {
+                            const GivenWeights *given, Engine &engine, RunReport &report) {
   const Program &program = request.program();
   if (base) {
     const BaseState origin = base->Origin();
@@ -226,9 +219,10 @@ absl::Status FillParameters(const TrainRequest &request, BaseWeights *base,
   if (!given)
     return InitializeParameters(program, engine);
   ReportComputation(request.options().weights, given->computation(), program.computation, report);
+  const PeftAdapter *adapter = request.options().adapter.get();
   if (!adapter)
     return given->Fill(engine);
-  report.Say(absl::StrCat("begins with the adapters of `", request.options().adapter, "`"));
+  report.Say(absl::StrCat("begins with the adapters of `", adapter->folder(), "`"));
   return FillParameters(
       program, engine,
       [&](int64_t g, int64_t entry, int64_t p, int64_t first, int64_t count, float *values) {

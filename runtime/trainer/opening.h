@@ -26,7 +26,6 @@
 #include "runtime/trainer/run_report.h"
 #include "runtime/weights/base_weights.h"
 #include "runtime/weights/given_weights.h"
-#include "runtime/weights/peft_adapter.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -56,9 +55,8 @@ absl::StatusOr<std::unique_ptr<BaseWeights>> OpenBase(const TrainRequest &);
 /// Refuses tensors that are not those of the program.
 absl::StatusOr<std::unique_ptr<GivenWeights>> OpenGiven(const TrainRequest &);
 
-/// The folder of PEFT whose adapters a new run begins with; null if there is none. Refuses adapters
-/// that are not those of the program.
-absl::StatusOr<std::unique_ptr<PeftAdapter>> OpenAdapter(const TrainRequest &);
+/// Refuses adapters to begin with that are not those of the program.
+absl::Status MatchAdapter(const TrainRequest &);
 
 /// Creates the state of a new run, or opens that of a run to resume. `base` may be null.
 absl::StatusOr<std::unique_ptr<StateStore>> OpenState(const TrainRequest &, const BaseWeights *base,
@@ -69,9 +67,9 @@ absl::StatusOr<std::unique_ptr<Engine>> OpenEngine(const TrainRequest &, const K
                                                    StateStore &);
 
 /// The parameters of a new run: from `base` or `given` unless it is null, or fresh; those of
-/// `adapter` from there unless it is null. The caller commits them.
+/// adapters to begin with from there. The caller commits them.
 absl::Status FillParameters(const TrainRequest &, BaseWeights *base, const GivenWeights *given,
-                            const PeftAdapter *adapter, Engine &, RunReport &);
+                            Engine &, RunReport &);
 
 /// Brings the parameters of the opened commit to memory, and reports changes since then.
 absl::Status RestoreCommit(const TrainRequest &, const Settings &, StateStore &, Engine &,

@@ -93,9 +93,8 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   absl::StatusOr<std::unique_ptr<GivenWeights>> given = OpenGiven(request);
   if (!given.ok())
     return AtStart(request, given.status());
-  absl::StatusOr<std::unique_ptr<PeftAdapter>> adapter = OpenAdapter(request);
-  if (!adapter.ok())
-    return adapter.status();
+  if (absl::Status status = MatchAdapter(request); !status.ok())
+    return status;
   absl::StatusOr<std::unique_ptr<StateStore>> opened = OpenState(request, base->get(), interrupt);
   if (!opened.ok())
     return opened.status();
@@ -133,11 +132,9 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
       if (const std::string other = DescribeOtherTokens((*base)->settings(), settings);
           !other.empty())
         report.Say(absl::StrCat("note: ", other));
-    absl::Status status =
-        FillParameters(request, base->get(), given->get(), adapter->get(), engine, report);
+    absl::Status status = FillParameters(request, base->get(), given->get(), engine, report);
     base->reset(); // it is read no more
     given->reset();
-    adapter->reset();
     // From here on the directory can be resumed.
     return status.ok() ? committer.Commit(0, std::nullopt) : status;
   };
