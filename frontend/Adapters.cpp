@@ -69,6 +69,10 @@ public:
           addSaved(param, *name);
     if (context.diagnostics.count() > errors)
       return;
+    // The order in which they are written means nothing: two specs of one model have one layout.
+    std::sort(targets.begin(), targets.end(),
+              [](const Target &a, const Target &b) { return isBefore(a.weight, b.weight); });
+    std::sort(saved.begin(), saved.end(), isBefore);
     spec.train.adapters = print();
     spec.base = model;
     for (StageSpec &stage : model.stages)
@@ -88,6 +92,10 @@ private:
     bool transposed = false;
     Location location; // of its pattern
   };
+
+  static bool isBefore(ParamRef a, ParamRef b) {
+    return std::pair(a.stage, a.param) < std::pair(b.stage, b.param);
+  }
 
   bool error(Location at, std::string message) const {
     context.diagnostics.error(at, std::move(message));
@@ -117,7 +125,7 @@ private:
   /// Of the product of the two matrices.
   double scale() const { return alpha / (rslora ? std::sqrt(double(rank)) : double(rank)); }
 
-  /// All that the adapters are, as a spec writes it, in the order of the model.
+  /// All that the adapters are, as a spec writes it.
   std::string print() {
     std::vector<ParamRef> adapted;
     for (const Target &target : targets)
@@ -126,10 +134,7 @@ private:
            ", targets = " + printNames(adapted) + (rslora ? ", rslora = true" : "") +
            (saved.empty() ? "" : ", modules_to_save = " + printNames(saved)) + ")";
   }
-  std::string printNames(std::vector<ParamRef> params) const {
-    std::sort(params.begin(), params.end(), [](ParamRef a, ParamRef b) {
-      return std::pair(a.stage, a.param) < std::pair(b.stage, b.param);
-    });
+  std::string printNames(const std::vector<ParamRef> &params) const {
     std::string names;
     for (ParamRef param : params)
       names += (names.empty() ? "\"" : ", \"") + fullName(param) + "\"";

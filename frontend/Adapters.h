@@ -11,7 +11,8 @@
 //
 //   - Its own parameters are frozen, but those of `modules_to_save`.
 //   - Each target W gets two parameters in its stage: W_lora_a [R, in], which begins uniform with
-//     half width 1 / sqrt(in), and W_lora_b [out, R], which begins with zeros.
+//     half width 1 / sqrt(in), and W_lora_b [out, R], which begins with zeros. They stand in the
+//     order of the model, in whatever order the targets are written.
 //   - y = linear(x, W, bias) becomes
 //     y = linear(x, W, bias) + linear(S / R * linear(x, transpose(W_lora_a)), transpose(W_lora_b)).
 //     With `rslora = true` the factor is S / sqrt(R), and with `dropout = P` the x of the adapter

@@ -19,7 +19,6 @@
 #include "frontend/Printer.h"
 #include "runtime/support/printable.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -39,36 +38,71 @@ static const Field *findAdapters(const Program &program) {
   return nullptr;
 }
 
-static bool lacksDropout(const Program &program) {
-  const Field *adapters = findAdapters(program);
-  if (!adapters || adapters->value->kind != Expr::Kind::Call)
-    return false;
-  for (const Argument &argument : adapters->value->arguments)
-    if (argument.keyword && argument.keyword->text == "dropout")
-      return false;
-  return true;
+/// Gives the program the held adapters, with their dropout. Returns the source of them.
+static int32_t takeAdapters(const HeldAdapters &held, Sources &sources, Program &program,
+                            Diagnostics &diagnostics) {
+  std::string text = "train.adapters=" + held.text;
+  if (!held.dropout.empty())
+    text.insert(text.size() - 1, ", dropout = " + held.dropout);
+  const int32_t option = sources.add(held.of, std::move(text), /*isOption=*/true);
+  applyOverride(sources, option, program, diagnostics);
+  return option;
 }
 
-static bool isOfAdapters(const std::string &option) {
-  return option.rfind("train.adapters", 0) == 0;
+/// Where the adapters are said that a program has: the last part of them that was replaced.
+static Location placeOf(const Expr &adapters) {
+  Location place = adapters.location;
+  for (const Argument &argument : adapters.arguments)
+    if (argument.value->location.file != adapters.location.file)
+      place = argument.value->location;
+  return place;
 }
 
-static std::string optionOf(const HeldAdapters &held) { return "train.adapters=" + held.text; }
-
-/// Refuses adapters that are not the held ones.
-static void compareAdapters(const std::vector<InputText> &inputs,
-                            std::vector<std::string> overrides, const HeldAdapters &held,
-                            const Spec &spec, Location place, Diagnostics &diagnostics) {
-  overrides.erase(std::remove_if(overrides.begin(), overrides.end(), isOfAdapters),
-                  overrides.end());
-  overrides.push_back(optionOf(held));
-  const FrontendResult result = compileTexts(inputs, overrides);
-  const std::string &found = spec.train.adapters;
-  const std::string expected = result.spec ? result.spec->train.adapters : held.text;
+/// Refuses adapters that are not the held ones. Changes the program, which was checked.
+static void compareAdapters(const HeldAdapters &held, const Spec &spec, Location place,
+                            Sources &sources, Program &program, Diagnostics &diagnostics) {
+  const std::string found = spec.train.adapters;
+  if (found == held.text)
+    return;
+  // A folder has its own names of the same.
+  Diagnostics ignored;
+  takeAdapters(held, sources, program, ignored);
+  const std::optional<Spec> other = check(program, sources, ignored);
+  const std::string expected = other ? other->train.adapters : held.text;
   if (found != expected)
     diagnostics.error(place, "expected the adapters that " + held.of + " holds, " + expected +
                                  ", but found " + (found.empty() ? "none" : found) +
-                                 ": leave adapters out to take those");
+                                 ": leave adapters out to take those" + held.othersBy);
+}
+
+static void parseTexts(const std::vector<InputText> &inputs, Sources &sources, Program &program,
+                       Diagnostics &diagnostics) {
+  for (const InputText &input : inputs)
+    parse(sources, sources.add(input.name, input.text, /*isOption=*/false), program, diagnostics);
+  choosePlan(program);
+  moveSettings(program);
+  chooseMachine(program);
+}
+
+static void applyOverrides(const std::vector<std::string> &overrides, Sources &sources,
+                           Program &program, Diagnostics &diagnostics) {
+  for (const std::string &override : overrides)
+    applyOverride(sources, sources.add("--set", override, /*isOption=*/true), program, diagnostics);
+}
+
+std::optional<Outline> outlineTexts(const std::vector<InputText> &inputs,
+                                    const std::vector<std::string> &overrides) {
+  Sources sources;
+  Diagnostics diagnostics, ignored;
+  Program program;
+  parseTexts(inputs, sources, program, diagnostics);
+  if (!diagnostics.empty())
+    return std::nullopt;
+  applyOverrides(overrides, sources, program, ignored);
+  MachineSettings machine;
+  if (!program.machines.empty())
+    checkMachine(program.machines[0], {sources, ignored}, machine);
+  return Outline{FolderOfState(machine), findAdapters(program) != nullptr};
 }
 
 FrontendResult compileTexts(const std::vector<InputText> &inputs,
@@ -78,31 +112,16 @@ FrontendResult compileTexts(const std::vector<InputText> &inputs,
   Diagnostics diagnostics;
   Program program;
   FrontendResult result;
-  for (const InputText &input : inputs)
-    parse(sources, sources.add(input.name, input.text, /*isOption=*/false), program, diagnostics);
-  choosePlan(program);
-  moveSettings(program);
-  chooseMachine(program);
+  parseTexts(inputs, sources, program, diagnostics);
   // Before the options: one may replace the only use of a constant.
   std::vector<Name> unused;
   if (diagnostics.empty())
     unused = findUnusedConstants(program);
+  int32_t taken = -1;
   if (diagnostics.empty() && held && !findAdapters(program))
-    applyOverride(sources, sources.add(held->of, optionOf(*held), /*isOption=*/true), program,
-                  diagnostics);
-  std::optional<Location> ofAdapters;
+    taken = takeAdapters(*held, sources, program, diagnostics);
   if (diagnostics.empty())
-    for (const std::string &override : overrides) {
-      const int32_t option = sources.add("--set", override, /*isOption=*/true);
-      applyOverride(sources, option, program, diagnostics);
-      if (isOfAdapters(override))
-        ofAdapters = Location{option, 0, uint32_t(override.size())};
-    }
-  if (diagnostics.empty() && held && lacksDropout(program) && !held->dropout.empty())
-    applyOverride(
-        sources,
-        sources.add(held->of, "train.adapters.dropout=" + held->dropout, /*isOption=*/true),
-        program, diagnostics);
+    applyOverrides(overrides, sources, program, diagnostics);
   if (diagnostics.empty()) {
     result.ast = printProgram(program);
     result.spec = check(program, sources, diagnostics);
@@ -114,8 +133,8 @@ FrontendResult compileTexts(const std::vector<InputText> &inputs,
     }
     if (const Field *adapters = findAdapters(program);
         adapters && result.spec && held && held->bind)
-      compareAdapters(inputs, overrides, *held, *result.spec,
-                      ofAdapters.value_or(adapters->value->location), diagnostics);
+      if (const Location place = placeOf(*adapters->value); place.file != taken)
+        compareAdapters(*held, *result.spec, place, sources, program, diagnostics);
     if (!diagnostics.empty())
       result.spec.reset();
   }

@@ -40,13 +40,14 @@ struct FrontendResult {
   std::string diagnostics;
 };
 
-/// The adapters of a state, or of a folder. A spec that gives none has these, and must not have
-/// others.
+/// The adapters of a state, or of a folder. A spec that gives none has these with their dropout,
+/// and must not have others. An option may change the dropout.
 struct HeldAdapters {
-  std::string of;           // "`state/lora`", for messages
-  std::string text;         // as a spec writes them, without dropout: "lora(rank = 8, ...)"
-  std::string dropout = {}; // "0.05", of a spec that says none; may be empty
-  bool bind = true;         // false: a spec may have others
+  std::string of;            // "`state/lora`", for messages
+  std::string text;          // as a spec writes them, without dropout: "lora(rank = 8, ...)"
+  std::string dropout = {};  // "0.05"; may be empty
+  bool bind = true;          // false: a spec may have others
+  std::string othersBy = {}; // for a refusal: how else to have others; may be empty
 };
 
 /// `overrides` are the texts after --set, such as "train.steps=50", applied in
@@ -60,6 +61,16 @@ FrontendResult compileTexts(const std::vector<InputText> &inputs,
 FrontendResult compileFiles(const std::vector<std::string> &paths,
                             const std::vector<std::string> &overrides = {},
                             const std::optional<HeldAdapters> &held = std::nullopt);
+
+/// What texts say that may need the adapters of a state to be right.
+struct Outline {
+  std::string state;        // where it lives if no command names a folder
+  bool hasAdapters = false; // of their own, or by an option as a whole
+};
+
+/// None if they are no specs. Of other errors it knows nothing.
+std::optional<Outline> outlineTexts(const std::vector<InputText> &inputs,
+                                    const std::vector<std::string> &overrides);
 
 /// Reads them once, to compile them several times. `diagnostics` has their errors.
 std::vector<InputText> readFiles(const std::vector<std::string> &paths, std::string &diagnostics);

@@ -57,10 +57,9 @@ absl::Status fromLLVM(llvm::Error error) {
   return absl::InternalError(llvm::toString(std::move(error)));
 }
 
-/// Where the state lives if the user does not say: the first ssd's path.
 void defaultState(const Program &program, Invocation &invocation) {
-  if (invocation.train.state.empty() && !program.machine.ssd.empty())
-    invocation.train.state = program.machine.ssd[0].path;
+  if (invocation.train.state.empty())
+    invocation.train.state = FolderOfState(program.machine);
 }
 
 /// The adapters of the state on which a command works, or whose weights a training begins with.
@@ -76,8 +75,12 @@ absl::Status takeAdapters(Invocation &invocation) {
                                                            : train.state;
   if (train.adapter)
     return useAdapter(*train.adapter, invocation.compile);
-  std::FILE *out = !trains ? stderr : train.quiet ? nullptr : train.out;
-  return useHeldAdapters(state, train.at, /*bind=*/!train.changed_model, invocation.compile, out);
+  absl::Status status =
+      useHeldAdapters(state, train.at, /*bind=*/!train.changed_model, invocation.compile);
+  if (trains && !train.resume && invocation.compile.held)
+    invocation.compile.held->othersBy =
+        ", or begin others with --weights and the folder into which boa export merges those";
+  return status;
 }
 
 absl::Status runTrain(Invocation &invocation) {
@@ -99,6 +102,8 @@ absl::Status runTrain(Invocation &invocation) {
     status = compiled.find("boa_evaluate", entries.evaluate);
   if (!status.ok())
     return status;
+  if (!invocation.train.quiet)
+    nameHeldAdapters(invocation.compile, compiled.program.train, invocation.train.out);
   defaultState(compiled.program, invocation);
   invocation.train.sources = invocation.compile.files;
   if (invocation.train.data.empty())
@@ -122,6 +127,7 @@ absl::Status runEvaluate(Invocation &invocation) {
     status = compiled.find("boa_evaluate", entries.evaluate);
   if (!status.ok())
     return status;
+  nameHeldAdapters(invocation.compile, compiled.program.train, stderr);
   defaultState(compiled.program, invocation);
   invocation.train.sources = invocation.compile.files;
   return Evaluate(compiled.program, kernels, entries, invocation.train, InterruptsUntilExit());

@@ -14,6 +14,7 @@
 #include "runtime/weights/folder_files.h"
 #include "tools/ChatTerminal.h"
 #include "tools/CompiledProgram.h"
+#include "tools/HeldAdapters.h"
 
 #include <filesystem>
 #include <iostream>
@@ -39,10 +40,12 @@ struct Continuing {
       status = compiled.find("boa_prefill", entries.prefill);
     if (status.ok() && !invocation.noCache)
       status = compiled.find("boa_generate", entries.generate);
-    // The state is that of the first ssd if the user names none.
-    if (status.ok() && invocation.train.state.empty() && !compiled.program.machine.ssd.empty())
-      invocation.train.state = compiled.program.machine.ssd[0].path;
-    return status;
+    if (!status.ok())
+      return status;
+    nameHeldAdapters(invocation.compile, compiled.program.train, stderr);
+    if (invocation.train.state.empty())
+      invocation.train.state = FolderOfState(compiled.program.machine);
+    return absl::OkStatus();
   }
 };
 

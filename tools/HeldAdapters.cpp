@@ -21,16 +21,6 @@
 namespace boa {
 namespace {
 
-/// The first ssd of a spec; empty if it is wrong: compiling it says why.
-absl::StatusOr<std::string> findState(CompileRequest &compile) {
-  if (absl::Status status = readTexts(compile); !status.ok())
-    return status;
-  const frontend::FrontendResult result = frontend::compileTexts(compile.texts, compile.overrides);
-  if (!result.spec)
-    return "";
-  return result.spec->machine.ssd.empty() ? "state" : result.spec->machine.ssd[0].path;
-}
-
 /// Of the commit, or of the last one. Without text if it has none, or if there is no such commit.
 frontend::HeldAdapters readAdapters(const std::string &state, std::optional<int64_t> at) {
   frontend::HeldAdapters held = {absl::StrCat("`", state, "`"), "", "", /*bind=*/true};
@@ -66,29 +56,23 @@ std::optional<frontend::ModelSpec> findModel(const CompileRequest &compile) {
 } // namespace
 
 absl::Status useHeldAdapters(const std::string &state, std::optional<int64_t> at, bool bind,
-                             CompileRequest &compile, std::FILE *out) {
+                             CompileRequest &compile) {
   if (compile.isModule())
     return absl::OkStatus();
-  absl::StatusOr<std::string> name = state;
-  if (state.empty())
-    name = findState(compile);
-  if (!name.ok() || name->empty())
-    return name.status();
-  const absl::StatusOr<CommitName> named = FindCommit(SystemFiles(), *name);
+  if (absl::Status status = readTexts(compile); !status.ok())
+    return status;
+  const std::optional<frontend::Outline> outline =
+      frontend::outlineTexts(compile.texts, compile.overrides);
+  if (!outline)
+    return absl::OkStatus(); // compiling it says why
+  const absl::StatusOr<CommitName> named =
+      FindCommit(SystemFiles(), state.empty() ? outline->state : state);
   if (!named.ok())
     return absl::OkStatus();
   frontend::HeldAdapters held = readAdapters(named->directory, named->step ? named->step : at);
-  if (held.text.empty())
-    return absl::OkStatus();
   held.bind = bind;
-  if (out) {
-    std::string all = held.text;
-    if (!held.dropout.empty())
-      all.insert(all.size() - 1, absl::StrCat(", dropout = ", held.dropout));
-    std::fprintf(out, "with the adapters that %s holds: %s\n", Printable(held.of).c_str(),
-                 Printable(all).c_str());
-  }
-  compile.held = std::move(held);
+  if (!held.text.empty())
+    compile.held = std::move(held);
   return absl::OkStatus();
 }
 
@@ -111,6 +95,20 @@ absl::Status useAdapter(const PeftAdapter &adapter, CompileRequest &compile) {
   compile.held = frontend::HeldAdapters{absl::StrCat("`", adapter.folder(), "`"), *settings,
                                         adapter.dropout()};
   return absl::OkStatus();
+}
+
+void nameHeldAdapters(const CompileRequest &compile, const TrainSettings &train, std::FILE *out) {
+  if (!compile.held)
+    return;
+  const std::optional<frontend::Outline> outline =
+      frontend::outlineTexts(compile.texts, compile.overrides);
+  if (!outline || outline->hasAdapters)
+    return;
+  std::string text = train.adapters;
+  if (train.adapter_dropout > 0)
+    text.insert(text.size() - 1, absl::StrCat(", dropout = ", train.adapter_dropout));
+  std::fprintf(out, "with the adapters of %s: %s\n", Printable(compile.held->of).c_str(),
+               Printable(text).c_str());
 }
 
 } // namespace boa

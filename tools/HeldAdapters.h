@@ -13,6 +13,7 @@
 #ifndef BOA_TOOLS_HELDADAPTERS_H
 #define BOA_TOOLS_HELDADAPTERS_H
 
+#include "runtime/abi/settings.h"
 #include "runtime/weights/peft_adapter.h"
 #include "tools/Compiler.h"
 
@@ -25,15 +26,18 @@
 
 namespace boa {
 
-/// Puts the adapters into `compile` that a state holds, and names them on `out` (null: nowhere).
-/// `state`: a directory, or a commit of it; empty: the first ssd of the spec. `at`: the commit of
-/// this step. Unless they `bind`, a spec may have others. Nothing happens where there is no such
-/// state: who opens it says so.
+/// Puts the adapters into `compile` that a state holds. `state`: a directory, or a commit of it;
+/// empty: the folder that the spec names. `at`: the commit of this step. Unless they `bind`, a spec
+/// may have others. Nothing happens where there is no such state: opening it is an error later.
 absl::Status useHeldAdapters(const std::string &state, std::optional<int64_t> at, bool bind,
-                             CompileRequest &compile, std::FILE *out);
+                             CompileRequest &compile);
 
 /// The same with those of a folder of PEFT. Refuses those of another model.
 absl::Status useAdapter(const PeftAdapter &adapter, CompileRequest &compile);
+
+/// Prints the adapters with which a spec was compiled, if it took them from `compile`. `train`: the
+/// settings of the program.
+void nameHeldAdapters(const CompileRequest &compile, const TrainSettings &train, std::FILE *out);
 
 } // namespace boa
 

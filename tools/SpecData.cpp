@@ -15,10 +15,6 @@
 
 namespace boa {
 
-static std::string stateOf(const MachineSettings &machine) {
-  return machine.ssd.empty() ? "state" : machine.ssd[0].path;
-}
-
 absl::Status describeDataOf(const CompileRequest &compile, const TrainerOptions &train,
                             const DescribeDataOptions &describe, std::ostream &out) {
   frontend::FrontendResult result = frontend::compileFiles(compile.files, compile.overrides);
@@ -33,7 +29,7 @@ absl::Status describeDataOf(const CompileRequest &compile, const TrainerOptions 
     program.train.data = train.data;
   DataOptions data(program);
   data.document_mask = program.train.document_mask;
-  const std::string state = train.state.empty() ? stateOf(result.spec->machine) : train.state;
+  const std::string state = train.state.empty() ? FolderOfState(result.spec->machine) : train.state;
   data.cache.directory = FolderOfTokens(train.tokens, state);
   data.cache.date = TemplateDateOf(state);
   data.cache.is_named = !train.tokens.empty();
@@ -44,7 +40,7 @@ void countSteps(Program &program) {
   if (program.train.epochs == 0)
     return;
   DataOptions options(program);
-  const std::string state = stateOf(program.machine);
+  const std::string state = FolderOfState(program.machine);
   options.cache.directory = FolderOfTokens("", state);
   options.cache.date = TemplateDateOf(state);
   options.cache.is_named = options.cache.makes = false;

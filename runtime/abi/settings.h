@@ -247,6 +247,11 @@ inline int64_t CountMicroBatches(const TrainSettings &train, const PlanSettings 
   return train.batch / SequencesOfMicroBatch(train, plan);
 }
 
+/// Where the state lives if the user does not say: on the first SSD.
+inline std::string FolderOfState(const MachineSettings &machine) {
+  return machine.ssd.empty() ? SsdSettings().path : machine.ssd[0].path;
+}
+
 /// "90 steps"; of epochs "90 steps (3 epochs)", or "3 epochs" before their steps are counted.
 std::string DescribeSteps(const TrainSettings &);
 

@@ -41,7 +41,9 @@ std::map<std::string, Values> Differences(const Settings &committed, const Setti
   all.insert(now.begin(), now.end());
   std::map<std::string, Values> differences;
   for (const auto &[key, unused] : all) {
-    Values values(ValueOr(committed, key, "not set"), ValueOr(now, key, "not set"));
+    // It is recorded only where there is some.
+    const char *absent = key == kAdapterDropout ? "0" : "not set";
+    Values values(ValueOr(committed, key, absent), ValueOr(now, key, absent));
     if (values.first != values.second)
       differences[key] = std::move(values);
   }

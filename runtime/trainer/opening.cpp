@@ -22,6 +22,7 @@
 #include "runtime/weights/restore.h"
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -194,6 +195,16 @@ static void ReportComputation(const std::string &source, const Computation &trai
                             absl::StrJoin(lines, "\n  ")));
 }
 
+/// A folder of PEFT tells its dropout, of which a spec or a compiled program may have another.
+static void ReportDropout(const PeftAdapter &adapter, const Program &program, RunReport &report) {
+  double share = 0;
+  if (!adapter.dropout().empty() && !absl::SimpleAtod(adapter.dropout(), &share))
+    return; // it was checked
+  if (share != program.train.adapter_dropout)
+    report.Say(absl::StrCat("note: the adapters were trained with dropout = ", share,
+                            " and go on with dropout = ", program.train.adapter_dropout));
+}
+
 absl::Status FillParameters(const TrainRequest &request, BaseWeights *base,
                             const GivenWeights *given, Engine &engine, RunReport &report) {
   const Program &program = request.program();
@@ -223,6 +234,7 @@ absl::Status FillParameters(const TrainRequest &request, BaseWeights *base,
   if (!adapter)
     return given->Fill(engine);
   report.Say(absl::StrCat("begins with the adapters of `", adapter->folder(), "`"));
+  ReportDropout(*adapter, program, report);
   return FillParameters(
       program, engine,
       [&](int64_t g, int64_t entry, int64_t p, int64_t first, int64_t count, float *values) {

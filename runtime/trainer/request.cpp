@@ -94,10 +94,7 @@ absl::Status TrainRequest::Check() {
     return absl::InvalidArgumentError("--from begins a run with the weights of a state: neither "
                                       "--resume nor --weights can be given with it");
   const std::vector<SsdSettings> &ssd = changed.machine.ssd;
-  if (!given.state.empty())
-    state.push_back(given.state);
-  else
-    state.push_back(ssd.empty() ? "state" : ssd[0].path);
+  state.push_back(given.state.empty() ? FolderOfState(changed.machine) : given.state);
   for (size_t i = 1; i < ssd.size(); ++i)
     state.push_back(ssd[i].path);
   if (absl::Status status = FindPorts(); !status.ok())

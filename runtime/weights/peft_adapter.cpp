@@ -258,8 +258,28 @@ absl::StatusOr<bool> PeftAdapter::AreOne(const std::string &module, const std::s
   return true;
 }
 
+std::set<std::string> PeftAdapter::OtherFactors(const Program &program) const {
+  std::set<std::string> mismatches;
+  const auto word = [](bool is) { return is ? "true" : "false"; };
+  for (const Group &group : program.groups)
+    for (const Parameter &parameter : group.parameters) {
+      const Adapter &adapter = parameter.adapter;
+      if (adapter.down.empty())
+        continue;
+      if (adapter.alpha != alpha)
+        mismatches.insert(
+            absl::StrCat("lora_alpha: expected ", adapter.alpha, " but found ", alpha));
+      if (adapter.rslora != rslora)
+        mismatches.insert(absl::StrCat("use_rslora: expected ", word(adapter.rslora), " but found ",
+                                       word(rslora)));
+    }
+  return mismatches;
+}
+
 absl::Status PeftAdapter::Match(const Program &program) {
-  std::vector<std::string> mismatches;
+  // A program that was compiled before knows nothing of this folder.
+  const std::set<std::string> factors = OtherFactors(program);
+  std::vector<std::string> mismatches(factors.begin(), factors.end());
   std::set<std::string> used, modules;
   const auto find = [&](const std::string &name, const std::vector<int64_t> &shape) {
     auto it = tensors.find(name);

@@ -48,7 +48,7 @@ public:
   const std::string &base() const { return model; }
 
   /// Finds the tensor of each parameter that the program trains. FailedPrecondition if one is
-  /// missing, has another shape, or is left over.
+  /// missing, has another shape, or is left over, or if adapters have another factor.
   absl::Status Match(const Program &);
   /// Of a program that was matched: whether it has the parameter, and its elements
   /// [first, first + count) in an entry.
@@ -66,6 +66,8 @@ private:
   absl::Status CheckSaved(const std::set<std::string> &modules) const;
   /// Whether an embedding and a head were trained as one matrix.
   absl::StatusOr<bool> AreOne(const std::string &module, const std::string &head) const;
+  /// Alpha and rsLoRA, where the program has others: what it expects and what the folder says.
+  std::set<std::string> OtherFactors(const Program &) const;
 
   std::string path, dropped, model;
   SafetensorsReader file;

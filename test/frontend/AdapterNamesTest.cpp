@@ -172,20 +172,21 @@ TEST(AdapterNamesTest, HeldAdapters) {
   EXPECT_EQ(compile(named(), {"train.adapters=lora(4, 8, \"block.w\")"}, held), same);
   EXPECT_EQ(
       compile(named(), {"train.adapters.rank=2"}, held),
-      R"(--set:1:1: error: expected the adapters that `state/lora` holds, lora(rank = 4, alpha = 8, targets = "block.w"), but found lora(rank = 2, alpha = 8, targets = "block.w"): leave adapters out to take those
+      R"(--set:1:21: error: expected the adapters that `state/lora` holds, lora(rank = 4, alpha = 8, targets = "block.w"), but found lora(rank = 2, alpha = 8, targets = "block.w"): leave adapters out to take those
 train.adapters.rank=2
-^~~~~~~~~~~~~~~~~~~~~
+                    ^
 )");
   EXPECT_EQ(
       compile(named(), {"train.adapters=none"}, held),
-      R"(--set:1:1: error: expected the adapters that `state/lora` holds, lora(rank = 4, alpha = 8, targets = "block.w"), but found none: leave adapters out to take those
+      R"(--set:1:16: error: expected the adapters that `state/lora` holds, lora(rank = 4, alpha = 8, targets = "block.w"), but found none: leave adapters out to take those
 train.adapters=none
-^~~~~~~~~~~~~~~~~~~
+               ^~~~
 )");
+  // Dropout belongs to them, and not to those of the spec.
   HeldAdapters dropping = held;
   dropping.dropout = "0.25";
   for (auto [override, dropout] :
-       {std::pair("train.steps=2", 0.25), std::pair("train.adapters=lora(4, 8, \"qkv\")", 0.25),
+       {std::pair("train.steps=2", 0.25), std::pair("train.adapters=lora(4, 8, \"qkv\")", 0.0),
         std::pair("train.adapters.dropout=0", 0.0)}) {
     const FrontendResult result = compileTexts({{"tiny.boa", named()}}, {override}, dropping);
     ASSERT_TRUE(result.spec) << result.diagnostics;
@@ -194,4 +195,29 @@ train.adapters=none
   HeldAdapters free = held;
   free.bind = false;
   EXPECT_EQ(compile(named(), {"train.adapters=none"}, free), "");
+  HeldAdapters begun = held;
+  begun.othersBy = ", or begin others";
+  EXPECT_NE(compile(named(), {"train.adapters.alpha=2"}, begun)
+                .find("leave adapters out to take those, or begin others\n"),
+            std::string::npos);
+}
+
+// What a command knows of a spec that is right only with the adapters of its state.
+TEST(AdapterNamesTest, Outline) {
+  auto outline = [](const std::string &text, const std::vector<std::string> &overrides) {
+    const std::optional<Outline> found = outlineTexts({{"tiny.boa", text}}, overrides);
+    return found ? found->state + (found->hasAdapters ? " and adapters" : "") : "none";
+  };
+  const std::string pattern =
+      edited("steps = 10", "steps = 10\n  parameters \"*_lora_b\" { lr_scale = 16 }");
+  EXPECT_EQ(outline(pattern, {"train.adapters.dropout=0.1"}), "state");
+  EXPECT_EQ(outline(pattern, {" machine.ssd . path = other"}), "other");
+  EXPECT_EQ(outline(pattern, {"train.adapters=lora(4, 8, \"block.w\")"}), "state and adapters");
+  EXPECT_EQ(outline(edited("steps = 10", "adapters = none"), {"train.adapters.rank=2"}),
+            "state and adapters");
+  EXPECT_EQ(outline("model {", {}), "none");
+  // A file of a machine alone stands for it.
+  const std::optional<Outline> machine = outlineTexts(
+      {{"tiny.boa", kSpec}, {"box.boa", "machine box { ssd \"a\" { } ssd \"b\" { } }"}}, {});
+  EXPECT_EQ(machine ? machine->state : "none", "a");
 }

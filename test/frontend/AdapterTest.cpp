@@ -118,6 +118,28 @@ TEST(AdapterTest, Patterns) {
   EXPECT_EQ(result.spec->model.stages[1].params[4].lrScale, 16);
 }
 
+// Two specs of one model have one layout, in whatever order they name targets.
+TEST(AdapterTest, Order) {
+  const std::string head = edited("cross_entropy(linear(x, transpose(embed.wte)), targets)",
+                                  "cross_entropy(linear(linear(x, first), second), targets)");
+  std::string text = head;
+  text.insert(text.find("    return cross_entropy"), "    param first: [width, width] = zeros\n"
+                                                     "    param second: [width, vocab] = zeros\n");
+  for (const char *targets :
+       {"(\"head.first\", \"head.second\", \"block.w\")",
+        "(\"head.second\", \"block.w\", \"head.first\")", "(\"*.second\", \"*.w\", \"*.f*\")"}) {
+    auto result =
+        compileText(adapted("rank = 4, alpha = 8, targets = " + std::string(targets), text));
+    ASSERT_TRUE(result.spec) << result.diagnostics;
+    EXPECT_EQ(result.spec->train.adapters, "lora(rank = 4, alpha = 8, targets = (\"block.w\", "
+                                           "\"head.first\", \"head.second\"))");
+    std::string names;
+    for (const ParamSpec &param : result.spec->model.stages[2].params)
+      names += param.name + " ";
+    EXPECT_EQ(names, "first second first_lora_a first_lora_b second_lora_a second_lora_b ");
+  }
+}
+
 TEST(AdapterTest, OtherUses) {
   EXPECT_EQ(
       refused("rank = 4, alpha = 8, targets = (\"block.w\", \"*.wte\")"),

@@ -44,8 +44,8 @@ absl::StatusOr<std::optional<TrainingSpec>> readSpec(CompileRequest &compile,
   if (!result.spec)
     return std::nullopt;
   TrainingSpec read{*std::move(result.spec), train.state};
-  if (read.state.empty() && !read.spec.machine.ssd.empty())
-    read.state = read.spec.machine.ssd[0].path;
+  if (read.state.empty())
+    read.state = FolderOfState(read.spec.machine);
   return read;
 }
 

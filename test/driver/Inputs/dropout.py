@@ -44,6 +44,7 @@ def worst(a, b):
 def main():
     tmp = Path(sys.argv[3])
     boa("import", sys.argv[1], "-o", tmp / "spec.boa", "--context", 16, "--lora")
+    boa("import", sys.argv[1], "-o", tmp / "bare.boa", "--context", 16)
     open_losses, open_bits = run(tmp, "open", PLANS["vertical"], dropout=0)
     losses, bits = run(tmp, "vertical", PLANS["vertical"])
     # Adapters begin with nothing, so the first loss is the same.
@@ -61,10 +62,10 @@ def main():
         found = run(tmp, f"micro.{micro_batch}", PLANS["vertical"], micro_batch=micro_batch)[0]
         assert worst(found, losses) < 1e-5, (micro_batch, found, losses)
 
-    # A run that was broken off goes on with the same.
+    # A run that was broken off goes on with the same, where the spec leaves its adapters to the state.
     run(tmp, "broken", PLANS["vertical"], more=["--steps", 2])
     metrics = tmp / "resumed.jsonl"
-    boa("train", tmp / "spec.boa", "--data", sys.argv[2], "--state", tmp / "broken", "--resume", "--quiet", "--metrics",
+    boa("train", tmp / "bare.boa", "--data", sys.argv[2], "--state", tmp / "broken", "--resume", "--quiet", "--metrics",
         metrics, *(word for setting in SETTINGS + [f"plan.schedule={PLANS['vertical']}", "plan.micro_batch=1"]
                    for word in ("--set", setting)))
     assert (tmp / "broken" / "model.safetensors").read_bytes() == bits
