@@ -76,10 +76,6 @@ private:
       return;
     train.steps = value->steps;
     train.epochs = value->epochs;
-    std::string ignored;
-    if (train.epochs > 0 && ParseSources(train.data, ignored).size() > 1)
-      error(*steps, "a mix takes from each source its share, whatever its size, and has no epochs: "
-                    "expected a number of steps; boa data tells the steps of an epoch of each");
   }
 
   void readOptimizer() {

@@ -73,8 +73,8 @@ absl::Status takeAdapters(Invocation &invocation) {
   const std::string &state = !train.from.empty()           ? train.from
                              : !invocation.weights.empty() ? invocation.weights
                                                            : train.state;
-  if (!train.adapter.empty())
-    return useAdaptersOf(train.adapter, invocation.compile);
+  if (train.adapter)
+    return useAdapter(*train.adapter, invocation.compile);
   absl::Status status =
       useHeldAdapters(state, train.at, /*bind=*/!train.changed_model, invocation.compile);
   if (trains && !train.resume && invocation.compile.held)

@@ -10,12 +10,13 @@
 #include "runtime/state/commit_name.h"
 #include "runtime/state/manifest_files.h"
 #include "runtime/support/printable.h"
-#include "runtime/weights/peft_adapter.h"
+#include "runtime/weights/parameter_names.h"
 
 #include "absl/strings/str_cat.h"
 
-#include <memory>
+#include <set>
 #include <utility>
+#include <vector>
 
 namespace boa {
 namespace {
@@ -34,6 +35,22 @@ frontend::HeldAdapters readAdapters(const std::string &state, std::optional<int6
         *text = found == facts.end() ? "" : found->second;
     }
   return held;
+}
+
+/// The model without adapters; none if the spec is wrong. Some specs are right with adapters alone:
+/// they name parameters of those.
+std::optional<frontend::ModelSpec> findModel(const CompileRequest &compile) {
+  std::vector<std::string> overrides;
+  for (const std::string &override : compile.overrides)
+    if (override.rfind("train.adapters", 0) != 0)
+      overrides.push_back(override);
+  for (const char *adapters : {"none", "lora(rank = 1, alpha = 1, targets = \"all-linear\")"}) {
+    overrides.push_back(absl::StrCat("train.adapters=", adapters));
+    frontend::FrontendResult result = frontend::compileTexts(compile.texts, overrides);
+    if (result.spec)
+      return result.spec->base ? std::move(result.spec->base) : std::move(result.spec->model);
+  }
+  return std::nullopt;
 }
 
 } // namespace
@@ -59,15 +76,25 @@ absl::Status useHeldAdapters(const std::string &state, std::optional<int64_t> at
   return absl::OkStatus();
 }
 
-absl::Status useAdaptersOf(const std::string &folder, CompileRequest &compile) {
+absl::Status useAdapter(const PeftAdapter &adapter, CompileRequest &compile) {
   if (compile.isModule())
-    return absl::OkStatus();
-  const absl::StatusOr<std::unique_ptr<PeftAdapter>> adapter = PeftAdapter::Open(folder);
-  if (!adapter.ok())
-    return adapter.status();
-  compile.held = frontend::HeldAdapters{absl::StrCat("`", folder, "`"), (*adapter)->settings(),
-                                        (*adapter)->dropout()};
-  return readTexts(compile);
+    return absl::OkStatus(); // the trainer compares them
+  if (absl::Status status = readTexts(compile); !status.ok())
+    return status;
+  const std::optional<frontend::ModelSpec> model = findModel(compile);
+  if (!model)
+    return absl::OkStatus(); // compiling it says why
+  std::set<std::string> modules;
+  for (const frontend::StageSpec &stage : model->stages)
+    for (const frontend::ParamSpec &param : stage.params)
+      if (!param.external.empty())
+        modules.insert(InBaseModel(ModuleOf(param.external)));
+  const absl::StatusOr<std::string> settings = adapter.SettingsFor(modules);
+  if (!settings.ok())
+    return settings.status();
+  compile.held = frontend::HeldAdapters{absl::StrCat("`", adapter.folder(), "`"), *settings,
+                                        adapter.dropout()};
+  return absl::OkStatus();
 }
 
 void nameHeldAdapters(const CompileRequest &compile, const TrainSettings &train, std::FILE *out) {

@@ -14,6 +14,7 @@
 #define BOA_TOOLS_HELDADAPTERS_H
 
 #include "runtime/abi/settings.h"
+#include "runtime/weights/peft_adapter.h"
 #include "tools/Compiler.h"
 
 #include "absl/status/status.h"
@@ -31,8 +32,8 @@ namespace boa {
 absl::Status useHeldAdapters(const std::string &state, std::optional<int64_t> at, bool bind,
                              CompileRequest &compile);
 
-/// The same with those of a folder of PEFT.
-absl::Status useAdaptersOf(const std::string &folder, CompileRequest &compile);
+/// The same with those of a folder of PEFT. Refuses those of another model.
+absl::Status useAdapter(const PeftAdapter &adapter, CompileRequest &compile);
 
 /// Prints the adapters with which a spec was compiled, if it took them from `compile`. `train`: the
 /// settings of the program.

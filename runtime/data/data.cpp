@@ -95,18 +95,19 @@ double Data::SequencesOfEpoch(const Part &part) const {
 
 absl::StatusOr<int64_t> Data::StepOfEpochs(double epochs) const {
   if (training.size() > 1)
-    return absl::InvalidArgumentError(
-        absl::StrCat("`", options.data, "` is a mix, which takes from each source its share, ",
-                     "whatever its size, and has no epochs: a number of steps is needed"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "`", options.data, "` is a mix, which takes from each source its share, ",
+        "whatever its size, and has no epochs: a number of steps is needed, of the spec or "
+        "--steps; boa data tells the steps of an epoch of each"));
   // A product may be a little more than the whole number that it is: 1.1 * 10.
   constexpr double kRounding = 1 - 1e-12;
   const double sequences = std::ceil(epochs * SequencesOfEpoch(training[0]) * kRounding);
-  const double left = std::max(sequences - double(consumed_of[0]), 0.0);
+  const double left = sequences - double(consumed_of[0]);
   const double step = double(committed) + std::ceil(left / double(options.batch()));
   if (step > kMostSteps)
     return absl::InvalidArgumentError(absl::StrCat(
         epochs, " epochs take ", step, " steps, but a training has at most ", int64_t(kMostSteps)));
-  return int64_t(step);
+  return int64_t(std::max(step, 0.0));
 }
 
 std::map<std::string, int64_t> Data::TokensOf(int64_t step) const {

@@ -138,7 +138,8 @@ public:
   /// have a target for each byte, and a part of one.
   double SequencesOfEpoch(const Part &) const;
   /// The step that ends so many epochs of the data to train on. What was consumed of them until the
-  /// opened commit counts. Refuses a mix, which has no epochs.
+  /// opened commit counts; where they were over before, this is an earlier step. Refuses a mix,
+  /// which has no epochs.
   absl::StatusOr<int64_t> StepOfEpochs(double epochs) const;
   /// The sequences that the steps after `first` up to `last` consume, by the identity of a source.
   std::map<std::string, int64_t> Consumed(int64_t first, int64_t last) const;

@@ -62,7 +62,7 @@ absl::Status CheckFolderFile(const std::string &folder, const std::string &name)
                                                    "a plain name"));
   struct stat info;
   if (lstat(path.c_str(), &info) != 0)
-    return errno == ENOENT
+    return errno == ENOENT || errno == ENOTDIR // `folder` is a file
                ? absl::NotFoundError(absl::StrCat("`", folder, "` has no file `", name, "`"))
                : absl::ErrnoToStatus(errno, absl::StrCat("cannot open `", path, "`"));
   if (S_ISLNK(info.st_mode) && !IsCacheLink(path))

@@ -102,8 +102,8 @@ absl::Status CreateState(const Program &compiled, const Kernels &kernels,
     return IfInterrupted(engine.status(), nothing_kept);
   (*engine)->SetEndsOnSignal(std::chrono::seconds(0));
   RunReport report(request, EntryPoints(), /*first=*/0, (*state)->Identity());
-  if (absl::Status status = FillParameters(request, /*base=*/nullptr, given->get(),
-                                           /*adapter=*/nullptr, **engine, report);
+  if (absl::Status status =
+          FillParameters(request, /*base=*/nullptr, given->get(), **engine, report);
       !status.ok())
     return IfInterrupted(status, nothing_kept);
   // Other settings belong to steps, and no step was taken.

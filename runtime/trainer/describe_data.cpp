@@ -59,6 +59,8 @@ struct Found {
            double(survey.part->share * options.batch());
   }
   bool is_mix() const { return data.ToTrain().size() > 1; }
+  /// Whether the spec says epochs, which a mix has not.
+  bool lacks_steps() const { return is_mix() && train.epochs > 0; }
   /// Of the training; of no mix.
   double epochs() const { return double(steps) / StepsOfEpoch(surveys[0]); }
 };
@@ -187,6 +189,8 @@ private:
 };
 
 std::string StepsAsText(const Found &found) {
+  if (found.lacks_steps())
+    return "training: a mix has no epochs, so a number of steps is needed\n";
   TrainSettings counted = found.train;
   counted.steps = found.steps;
   std::string text = absl::StrCat("training: ", DescribeSteps(counted), " of ",
@@ -271,7 +275,7 @@ Json JsonOf(const Found &found) {
           {"batch", found.options.batch()},
           {"objective", WordOf(found.options.objective)},
           {"document_mask", found.options.document_mask},
-          {"steps", found.steps},
+          {"steps", found.lacks_steps() ? Json() : Json(found.steps)},
           {"epochs", found.is_mix() ? Json() : Json(found.epochs())},
           {"sources", sources},
           {"first", first}};
@@ -311,7 +315,7 @@ absl::Status DescribeData(const TrainSettings &train, DataOptions options,
     return tokenizer.status();
 
   Found found{train, options, *data, {}, {}, {}, train.steps};
-  if (train.epochs > 0) {
+  if (train.epochs > 0 && !found.is_mix()) {
     absl::StatusOr<int64_t> steps = data->StepOfEpochs(train.epochs);
     if (!steps.ok())
       return steps.status();

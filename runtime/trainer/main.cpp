@@ -135,9 +135,6 @@ absl::Status CheckTrainerOptions(const TrainerOptions &options) {
   if (options.resume && !options.from.empty())
     return absl::InvalidArgumentError(
         "--from begins a run and --resume continues one: only one of them can be given");
-  if (!options.weights.empty() && !options.from.empty() && !PeftAdapter::Is(options.from))
-    return absl::InvalidArgumentError(
-        "--weights and --from each name the weights to begin with: only one of them can be given");
   return absl::OkStatus();
 }
 
@@ -167,20 +164,29 @@ absl::Status NameCommit(TrainerOptions &options) {
 }
 
 absl::Status NameAdapter(TrainerOptions &options) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(options.from, error))
+    return absl::InvalidArgumentError(
+        absl::StrCat("--from ", options.from,
+                     ": it is a file: expected the folder of a state, or of "
+                     "an adapter; --weights names a file"));
   if (!PeftAdapter::Is(options.from))
-    return absl::OkStatus();
-  options.adapter = std::exchange(options.from, "");
-  if (!options.weights.empty())
-    return absl::OkStatus();
-  absl::StatusOr<std::unique_ptr<PeftAdapter>> adapter = PeftAdapter::Open(options.adapter);
+    return options.weights.empty() || options.from.empty()
+               ? absl::OkStatus()
+               : absl::InvalidArgumentError("--weights and --from each name the weights to begin "
+                                            "with: only one of them can be given");
+  const std::string folder = std::exchange(options.from, "");
+  absl::StatusOr<std::unique_ptr<PeftAdapter>> adapter = PeftAdapter::Open(folder);
   if (!adapter.ok())
     return adapter.status();
-  options.weights = (*adapter)->base();
-  std::error_code error;
+  options.adapter = *std::move(adapter);
+  if (!options.weights.empty())
+    return absl::OkStatus();
+  options.weights = options.adapter->base();
   if (!options.weights.empty() && std::filesystem::exists(options.weights, error))
     return absl::OkStatus();
   return absl::NotFoundError(
-      absl::StrCat("--from ", options.adapter, ": the adapters are of ",
+      absl::StrCat("--from ", folder, ": the adapters are of ",
                    options.weights.empty()
                        ? "a model that it does not name"
                        : absl::StrCat("`", options.weights, "`, and no folder has this name"),

@@ -28,8 +28,9 @@ FlagTable TrainerFlags(TrainerOptions &options);
 absl::Status CheckTrainerOptions(const TrainerOptions &);
 /// Where --state names a commit (FindCommit), takes the state, and the commit as --at.
 absl::Status NameCommit(TrainerOptions &);
-/// Where --from names a folder of PEFT, takes it as the adapters to begin with. The model under it
-/// is that of --weights, or the one that the folder names, if it is here.
+/// Where --from names a folder of PEFT, opens it as the adapters to begin with. The model under it
+/// is that of --weights, or the one that the folder names, if it is here. Where --from names a
+/// state, refuses --weights.
 absl::Status NameAdapter(TrainerOptions &);
 
 /// Boa's version: "0.1".

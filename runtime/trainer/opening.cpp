@@ -19,6 +19,7 @@
 #include "runtime/weights/export_parameters.h"
 #include "runtime/weights/initial_values.h"
 #include "runtime/weights/parameter_storages.h"
+#include "runtime/weights/peft_adapter.h"
 #include "runtime/weights/restore.h"
 
 #include "absl/strings/match.h"
@@ -51,6 +52,14 @@ absl::Status WithPathHint(const absl::Status &status, bool of_spec) {
           ? "`data` in a spec is relative to the spec file; in --set and --data, to the working "
             "directory"
           : "--data names the text; a path is relative to the working directory"));
+}
+
+absl::Status AtData(const TrainRequest &request, const absl::Status &status) {
+  const std::string &place = request.options().data_place;
+  return place.empty()
+             ? status
+             : absl::Status(status.code(),
+                            absl::StrCat(status.message(), " (`data` stands in ", place, ")"));
 }
 
 absl::StatusOr<Data> OpenData(const TrainRequest &request, const InterruptGuard &interrupt) {
@@ -92,16 +101,9 @@ absl::StatusOr<std::unique_ptr<GivenWeights>> OpenGiven(const TrainRequest &requ
                             Adapters::may_be_new);
 }
 
-absl::StatusOr<std::unique_ptr<PeftAdapter>> OpenAdapter(const TrainRequest &request) {
-  if (request.options().adapter.empty())
-    return nullptr;
-  absl::StatusOr<std::unique_ptr<PeftAdapter>> adapter =
-      PeftAdapter::Open(request.options().adapter);
-  if (!adapter.ok())
-    return adapter.status();
-  if (absl::Status status = (*adapter)->Match(request.program()); !status.ok())
-    return status;
-  return adapter;
+absl::Status MatchAdapter(const TrainRequest &request) {
+  PeftAdapter *adapter = request.options().adapter.get();
+  return adapter ? adapter->Match(request.program()) : absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<StateStore>>
@@ -205,8 +207,7 @@ static void ReportDropout(const PeftAdapter &adapter, const Program &program, Ru
 }
 
 absl::Status FillParameters(const TrainRequest &request, BaseWeights *base,
-                            const GivenWeights *given, const PeftAdapter *adapter, Engine &engine,
-                            RunReport &report) {
+                            const GivenWeights *given, Engine &engine, RunReport &report) {
   const Program &program = request.program();
   if (base) {
     const BaseState origin = base->Origin();
@@ -230,9 +231,10 @@ absl::Status FillParameters(const TrainRequest &request, BaseWeights *base,
   if (!given)
     return InitializeParameters(program, engine);
   ReportComputation(request.options().weights, given->computation(), program.computation, report);
+  const PeftAdapter *adapter = request.options().adapter.get();
   if (!adapter)
     return given->Fill(engine);
-  report.Say(absl::StrCat("begins with the adapters of `", request.options().adapter, "`"));
+  report.Say(absl::StrCat("begins with the adapters of `", adapter->folder(), "`"));
   ReportDropout(*adapter, program, report);
   return FillParameters(
       program, engine,
@@ -240,15 +242,6 @@ absl::Status FillParameters(const TrainRequest &request, BaseWeights *base,
         return adapter->Has(g, p) ? adapter->Read(program, g, entry, p, first, count, values)
                                   : given->Read(g, entry, p, first, count, values);
       });
-}
-
-/// An error that the user mends where the spec names its data.
-static absl::Status AtData(const TrainRequest &request, const absl::Status &status) {
-  const std::string &place = request.options().data_place;
-  return place.empty()
-             ? status
-             : absl::Status(status.code(),
-                            absl::StrCat(status.message(), " (`data` stands in ", place, ")"));
 }
 
 absl::Status RestoreCommit(const TrainRequest &request, const Settings &settings, StateStore &state,

@@ -26,7 +26,6 @@
 #include "runtime/trainer/run_report.h"
 #include "runtime/weights/base_weights.h"
 #include "runtime/weights/given_weights.h"
-#include "runtime/weights/peft_adapter.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -43,6 +42,9 @@ std::string FolderOfTokens(const std::string &named, const std::string &state);
 /// Data that are not there: with what their paths are relative to. `of_spec`: a spec may name them.
 absl::Status WithPathHint(const absl::Status &, bool of_spec);
 
+/// An error that the user mends where the spec names its data: with the place.
+absl::Status AtData(const TrainRequest &, const absl::Status &);
+
 /// Makes the tokens of texts and conversations that are not kept yet. kCancelled: a signal came.
 absl::StatusOr<Data> OpenData(const TrainRequest &, const InterruptGuard &);
 
@@ -53,9 +55,8 @@ absl::StatusOr<std::unique_ptr<BaseWeights>> OpenBase(const TrainRequest &);
 /// Refuses tensors that are not those of the program.
 absl::StatusOr<std::unique_ptr<GivenWeights>> OpenGiven(const TrainRequest &);
 
-/// The folder of PEFT whose adapters a new run begins with; null if there is none. Refuses adapters
-/// that are not those of the program.
-absl::StatusOr<std::unique_ptr<PeftAdapter>> OpenAdapter(const TrainRequest &);
+/// Refuses adapters to begin with that are not those of the program.
+absl::Status MatchAdapter(const TrainRequest &);
 
 /// Creates the state of a new run, or opens that of a run to resume. `base` may be null.
 absl::StatusOr<std::unique_ptr<StateStore>> OpenState(const TrainRequest &, const BaseWeights *base,
@@ -66,9 +67,9 @@ absl::StatusOr<std::unique_ptr<Engine>> OpenEngine(const TrainRequest &, const K
                                                    StateStore &);
 
 /// The parameters of a new run: from `base` or `given` unless it is null, or fresh; those of
-/// `adapter` from there unless it is null. The caller commits them.
+/// adapters to begin with from there. The caller commits them.
 absl::Status FillParameters(const TrainRequest &, BaseWeights *base, const GivenWeights *given,
-                            const PeftAdapter *adapter, Engine &, RunReport &);
+                            Engine &, RunReport &);
 
 /// Brings the parameters of the opened commit to memory, and reports changes since then.
 absl::Status RestoreCommit(const TrainRequest &, const Settings &, StateStore &, Engine &,

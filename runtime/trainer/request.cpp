@@ -61,12 +61,15 @@ absl::StatusOr<int32_t> FindPortOfRole(const Program &program, const std::string
     const Storage &storage = program.storages[i];
     if (storage.role != role)
       continue;
-    const int64_t each = role == "dropout_keys" ? storage.entries.front() : 1;
-    if (storage.LivesOn(Home::ssd) || storage.bytes < bytes ||
-        storage.entry_count() != each * program.MicroBatches())
+    const std::vector<int64_t> &entries = storage.entries;
+    const bool of_layers = role == "dropout_keys"; // [layers, micro-batches]
+    const bool fits = of_layers ? entries.size() == 2 && entries[1] == program.MicroBatches()
+                                : storage.entry_count() == program.MicroBatches();
+    if (storage.LivesOn(Home::ssd) || storage.bytes < bytes || !fits)
       return absl::InvalidArgumentError(
           absl::StrCat("program descriptor: storage `", storage.name, "`: expected ",
-                       program.MicroBatches(), " entries of at least ", bytes, " bytes in memory"));
+                       of_layers ? "layers x " : "", program.MicroBatches(),
+                       " entries of at least ", bytes, " bytes in memory"));
     return static_cast<int32_t>(i);
   }
   return absl::InvalidArgumentError(
@@ -160,9 +163,13 @@ absl::Status TrainRequest::CountSteps(const Data &data) {
 }
 
 absl::Status TrainRequest::BeyondSteps(int64_t at) const {
-  return absl::FailedPreconditionError(absl::StrCat("`", state[0], "` is at step ", at,
-                                                    ", beyond the ", changed.train.steps,
-                                                    " steps asked for; --steps can raise them"));
+  // The steps before had a batch of their own: those of the epochs may be others.
+  TrainSettings asked = changed.train;
+  if (asked.epochs > 0)
+    asked.steps = 0;
+  return absl::FailedPreconditionError(
+      absl::StrCat("`", state[0], "` is at step ", at, ", beyond the ", DescribeSteps(asked),
+                   " asked for; ", FlagOfSteps(), " can raise them"));
 }
 
 absl::StatusOr<bool> TrainRequest::IsFinished() const {
@@ -183,7 +190,7 @@ absl::StatusOr<bool> TrainRequest::IsFinished() const {
   finished = true;
   Progress(given.quiet ? nullptr : given.out, steps, steps)
       .Say(absl::StrCat("`", state[0], "` is already at step ", steps, ", and its weights are in ",
-                        weights, "; --steps can ask for more"));
+                        weights, "; ", FlagOfSteps(), " can ask for more"));
   return finished;
 }
 

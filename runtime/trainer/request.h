@@ -57,6 +57,9 @@ public:
   /// The refusal of a state at step `at`, beyond the last step.
   absl::Status BeyondSteps(int64_t at) const;
 
+  /// The flag that says how long to train, as the program says it.
+  const char *FlagOfSteps() const { return changed.train.epochs > 0 ? "--epochs" : "--steps"; }
+
   const Program &program() const { return changed; }
   const TrainerOptions &options() const { return given; }
   const Ports &ports() const { return found; }

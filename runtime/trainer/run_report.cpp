@@ -14,7 +14,9 @@
 #include "runtime/view/report_file.h"
 #include "runtime/view/screen.h"
 #include "runtime/view/trace.h"
+#include "runtime/weights/adapters.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -25,9 +27,11 @@
 namespace boa {
 
 /// What a person may type behind a run.
-static std::string FormatNext(const TrainerOptions &options) {
-  return options.next.empty() ? "the same command with --resume and more --steps goes on"
-                              : absl::StrCat("next: ", options.next);
+static std::string FormatNext(const TrainRequest &request) {
+  const std::string &next = request.options().next;
+  return next.empty() ? absl::StrCat("the same command with --resume and more ",
+                                     request.FlagOfSteps(), " goes on")
+                      : absl::StrCat("next: ", next);
 }
 
 RunReport::RunReport(const TrainRequest &request, const EntryPoints &entries, int64_t first,
@@ -73,14 +77,17 @@ void RunReport::Start(const Data &data, const Settings &settings, const StateSto
   if (log && writing.ok())
     writing = log->Begin(identity, first, settings, engine.Environment());
   ExpectedStep expected;
-  if (!request.options().quiet || log)
+  if (!request.options().quiet || log || !request.options().report.empty())
     expected = ExpectStep(program, entries, program.train.steps - first);
-  figures = FormatScreen(program, {data.Describe(), FormatState(state, engine), expected.speed});
-  Say(figures);
-  for (const std::string &note : Notes(state))
-    Say(note);
+  std::vector<std::string> texts = Notes(state);
+  texts.insert(texts.begin(), FormatScreen(program, {data.Describe(), FormatState(state, engine),
+                                                     expected.speed}));
   if (!expected.warning.empty())
-    Say(expected.warning);
+    texts.push_back(expected.warning);
+  for (const std::string &text : texts) {
+    Say(text);
+    absl::StrAppend(&figures, text, absl::EndsWith(text, "\n") ? "" : "\n");
+  }
   SayTables(FormatPlaces(program));
 }
 
@@ -129,6 +136,9 @@ std::vector<std::string> RunReport::Notes(const StateStore &state) const {
                                  " beside the memory of the plan"));
   for (const std::string &note : state.Notes())
     notes.push_back(absl::StrCat("note: ", note));
+  if (const absl::Status status = CheckForPeft(program); !status.ok())
+    notes.push_back(absl::StrCat("note: boa export cannot write this training with --adapter: ",
+                                 status.message()));
   if (std::string note = DescribeWarmup(program.train); !note.empty())
     notes.push_back(std::move(note));
   return notes;
@@ -248,7 +258,7 @@ absl::Status RunReport::Finish(int64_t step, const Traffic &predicted, const Ste
   } else {
     Say(absl::StrCat("weights saved to ", request.save()));
   }
-  Say(FormatNext(request.options()));
+  Say(FormatNext(request));
   return !request.options().report.empty() && outcome.steps > 0
              ? WritePage(std::move(events), engine)
              : absl::OkStatus();

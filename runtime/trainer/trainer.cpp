@@ -82,7 +82,7 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   if (!data.ok())
     return data.status();
   if (absl::Status status = request.CountSteps(*data); !status.ok())
-    return status;
+    return AtData(request, status);
   if (program.TakesDocuments() && !data->TellsDocuments())
     return absl::InvalidArgumentError(absl::StrCat(
         "document_mask: nothing tells where the documents of `", program.train.data,
@@ -94,9 +94,8 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
   absl::StatusOr<std::unique_ptr<GivenWeights>> given = OpenGiven(request);
   if (!given.ok())
     return AtStart(request, given.status());
-  absl::StatusOr<std::unique_ptr<PeftAdapter>> adapter = OpenAdapter(request);
-  if (!adapter.ok())
-    return adapter.status();
+  if (absl::Status status = MatchAdapter(request); !status.ok())
+    return status;
   absl::StatusOr<std::unique_ptr<StateStore>> opened = OpenState(request, base->get(), interrupt);
   if (!opened.ok())
     return opened.status();
@@ -133,11 +132,9 @@ absl::Status Train(const Program &compiled, const Kernels &kernels, const EntryP
     if (*base)
       if (const std::string note = NoteOtherTokens((*base)->settings(), settings); !note.empty())
         report.Say(note);
-    absl::Status status =
-        FillParameters(request, base->get(), given->get(), adapter->get(), engine, report);
+    absl::Status status = FillParameters(request, base->get(), given->get(), engine, report);
     base->reset(); // it is read no more
     given->reset();
-    adapter->reset();
     // From here on the directory can be resumed.
     return status.ok() ? committer.Commit(0, std::nullopt) : status;
   };

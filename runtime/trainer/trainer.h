@@ -43,11 +43,14 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace boa {
+
+class PeftAdapter;
 
 /// The code of a program: see runtime/abi/abi.h.
 struct EntryPoints {
@@ -61,6 +64,8 @@ struct EntryPoints {
 inline constexpr double kEnqueueAhead = 0.25;
 
 struct TrainerOptions {
+  /// To begin with; null: none.
+  std::shared_ptr<PeftAdapter> adapter;
   std::string state; // directory; empty: the machine's first ssd
   bool resume = false;
   bool changed_model = false;        // also a state of another computation
@@ -68,7 +73,6 @@ struct TrainerOptions {
   std::string weights;               // safetensors to begin from; empty: random
   std::vector<std::string> unwanted; // names of its tensors to leave out
   std::string from;                  // a state whose weights to begin with, or a commit of it
-  std::string adapter;               // a folder of PEFT whose adapters to begin with
   std::optional<int64_t> steps;      // instead of the program's
   double epochs = 0;                 // the same; 0: not given
   std::string data;                  // instead of the program's; empty: its own

@@ -15,6 +15,7 @@
 #include "absl/strings/strip.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace boa {
@@ -123,29 +124,61 @@ absl::StatusOr<std::vector<Adapted>> FindAdapted(const Program &program) {
 }
 
 absl::StatusOr<std::vector<NamedParameter>> FindTrainedWhole(const Program &program) {
-  std::vector<NamedParameter> found;
   const std::vector<std::vector<bool>> parts = PartsOfAdapters(program);
-  for (size_t g = 0; g < program.groups.size(); ++g) {
+  std::set<std::string> modules;
+  std::vector<NamedParameter> found;
+  absl::Status status;
+  const auto refuse = [&](const Group &group, const Parameter &parameter, const char *why) {
+    status.Update(absl::FailedPreconditionError(
+        absl::StrCat("parameter ", group.name, ".", parameter.name, why)));
+  };
+  const auto for_each = [&](auto take) {
+    for (size_t g = 0; g < program.groups.size(); ++g)
+      for (int64_t entry = 0; entry < CountWholes(program.groups[g]); ++entry)
+        for (size_t p = 0; p < program.groups[g].parameters.size(); ++p)
+          if (!parts[g][p])
+            take(g, entry, p, ExternalOf(entry, program.groups[g].parameters[p]));
+  };
+  for_each([&](size_t g, int64_t, size_t p, const ExternalTensor &external) {
     const Group &group = program.groups[g];
     if (IsFrozen(program.storages[size_t(group.weights)]))
-      continue;
-    for (int64_t entry = 0; entry < CountWholes(group); ++entry)
-      for (size_t p = 0; p < group.parameters.size(); ++p) {
-        if (parts[g][p])
-          continue;
-        const ExternalTensor external = ExternalOf(entry, group.parameters[p]);
-        if (external.rows != ExternalTensor::all || external.name.empty())
-          return absl::FailedPreconditionError(absl::StrCat(
-              "parameter ", group.name, ".", group.parameters[p].name,
-              external.name.empty()
-                  ? " is trained as a whole, but has no name elsewhere: write as \"TENSOR\" behind "
-                    "its initial value in the spec"
-                  : " is trained as a whole, but is only some rows of its tensor: PEFT saves whole "
-                    "tensors"));
-        found.push_back({external.name, entry, {int64_t(g), int64_t(p)}});
-      }
-  }
+      return;
+    if (external.name.empty())
+      refuse(group, group.parameters[p],
+             " is trained as a whole, but has no name elsewhere: write as \"TENSOR\" behind its "
+             "initial value in the spec");
+    modules.insert(ModuleOf(external.name));
+  });
+  for_each([&](size_t g, int64_t entry, size_t p, const ExternalTensor &external) {
+    const Group &group = program.groups[g];
+    const Parameter &parameter = group.parameters[p];
+    if (!modules.count(ModuleOf(external.name)))
+      return;
+    if (external.rows != ExternalTensor::all)
+      refuse(group, parameter,
+             " is only some rows of its tensor, and PEFT saves whole tensors of a module that is "
+             "trained");
+    if (!parameter.adapter.down.empty())
+      refuse(group, parameter,
+             " has an adapter, and another parameter of its module is trained as a whole: PEFT "
+             "saves a module in one way");
+    found.push_back({external.name, entry, {int64_t(g), int64_t(p)}});
+  });
+  if (!status.ok())
+    return status;
   return found;
+}
+
+absl::Status CheckForPeft(const Program &program) {
+  const bool names =
+      std::any_of(program.groups.begin(), program.groups.end(), [](const Group &group) {
+        return std::any_of(group.parameters.begin(), group.parameters.end(),
+                           [](const Parameter &parameter) { return !parameter.external.empty(); });
+      });
+  if (!HasAdapters(program) || !names)
+    return absl::OkStatus();
+  absl::Status status = FindAdapted(program).status();
+  return status.ok() ? FindTrainedWhole(program).status() : status;
 }
 
 absl::StatusOr<int64_t> ExportTensors(FileSystem &disk, const Program &program,

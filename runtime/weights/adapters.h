@@ -69,9 +69,12 @@ struct NamedParameter {
   ParameterIndex at;
 };
 
-/// All that is trained as a whole beside adapters. FailedPrecondition if one is no whole tensor
-/// elsewhere.
+/// All parameters of the modules of which one is trained as a whole beside adapters.
+/// FailedPrecondition if one is no whole tensor elsewhere, or has an adapter.
 absl::StatusOr<std::vector<NamedParameter>> FindTrainedWhole(const Program &);
+
+/// Why PEFT could not have what a program trains, of a model whose tensors have names elsewhere.
+absl::Status CheckForPeft(const Program &);
 
 /// Writes parameters of a commit, `from` as of --from. The file appears complete or not at all.
 /// Memory: one chunk of each role. Returns the bytes of the tensors.

@@ -182,6 +182,17 @@ std::vector<std::string> ConfigReader::Words(const std::string &key) {
   return all;
 }
 
+bool ConfigReader::IsOn(const std::string &key) const {
+  const nlohmann::json *value = Find(key);
+  return value && *value != false && *value != "" && !(value->is_structured() && value->empty());
+}
+
+bool ConfigReader::HasOnly(const std::string &key, double value) {
+  const ConfigReader inner = Object(key);
+  return std::all_of(inner.values.begin(), inner.values.end(),
+                     [&](const nlohmann::json &number) { return number == value; });
+}
+
 ConfigReader ConfigReader::Object(const std::string &key) {
   const nlohmann::json *value = Read(key);
   ConfigReader inner;
@@ -198,9 +209,7 @@ ConfigReader ConfigReader::Object(const std::string &key) {
 void ConfigReader::Finish(std::initializer_list<const char *> harmless) {
   const std::set<std::string> more(harmless.begin(), harmless.end());
   for (const auto &[key, value] : values.items()) {
-    const bool is_empty = (value.is_structured() && value.empty()) || value == "";
-    const bool off = value.is_null() || (value.is_boolean() && !value.get<bool>()) || is_empty;
-    if (taken.count(key) || more.count(key) || off || (!key.empty() && key[0] == '_') ||
+    if (taken.count(key) || more.count(key) || !IsOn(key) || (!key.empty() && key[0] == '_') ||
         (prefix.empty() && CommonKeys().count(key)))
       continue;
     Refuse(key, "Boa does not know it, and it may change the computation; remove it from the file "

@@ -41,6 +41,10 @@ public:
   /// A word, or a flag in words: "true".
   std::string WordOrFlag(const std::string &key, const std::string &fallback);
   std::vector<std::string> Words(const std::string &key);
+  /// Whether it is there, and neither null nor false nor empty.
+  bool IsOn(const std::string &key) const;
+  /// Whether each value of an object is this number; true of an object that is not there.
+  bool HasOnly(const std::string &key, double value);
   /// One that is not there has no keys.
   ConfigReader Object(const std::string &key);
 

@@ -13,6 +13,7 @@
 #include "runtime/weights/parameter_names.h"
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -31,6 +32,24 @@ constexpr char kDown[] = ".lora_A.weight", kUp[] = ".lora_B.weight";
 /// Elements that are compared at once.
 constexpr int64_t kAtOnce = int64_t{1} << 20;
 
+/// Keys of other kinds of adapters, which are off in plain LoRA.
+constexpr std::pair<const char *, const char *> kOtherKinds[] = {
+    {"use_dora", "Boa has no DoRA"},
+    {"use_qalora", "Boa has no QALoRA"},
+    {"use_bdlora", "Boa has no BD-LoRA"},
+    {"kasa_config", "Boa has no KaSA"},
+    {"monteclora_config", "Boa has no MonteCLoRA"},
+    {"velora_config", "Boa has no VeLoRA"},
+    {"arrow_config", "Boa has no Arrow, which routes between adapters"},
+    {"alora_invocation_tokens", "Boa has no aLoRA, whose adapters act behind these tokens alone"},
+    {"lora_bias", "Boa's adapters have no bias"},
+    {"target_parameters", "Boa's adapters are of the weights of linear modules alone"},
+    {"trainable_token_indices", "Boa trains no single rows of an embedding"},
+    {"layer_replication",
+     "the model of the adapter has these layers several times, and Boa's once"},
+    {"megatron_config", "the modules of Megatron are others than those of transformers"},
+};
+
 /// "layers.*.mlp.up_proj" of "layers.3.mlp.up_proj".
 std::string OfAllLayers(const std::string &module) {
   std::vector<std::string> words = absl::StrSplit(module, '.');
@@ -43,6 +62,23 @@ std::string OfAllLayers(const std::string &module) {
 /// Names as a spec has them.
 std::string InSpec(const std::set<std::string> &names) {
   return absl::StrCat("(\"", absl::StrJoin(names, "\", \""), "\")");
+}
+
+/// Whether a name can stand in a string of a spec.
+bool FitsString(absl::string_view name) {
+  return absl::c_none_of(
+      name, [](char c) { return c == '"' || c == '\\' || absl::ascii_iscntrl(uint8_t(c)); });
+}
+
+/// Whether an entry of `modules_to_save` names the module, or one around it.
+bool IsNamedBy(const std::string &name, const std::string &module) {
+  return absl::EndsWith(module, name) || absl::StartsWith(module, name + ".") ||
+         absl::StrContains(module, absl::StrCat(".", name, "."));
+}
+
+std::string TrainedApart(const std::string &embedding, const std::string &head) {
+  return absl::StrCat(embedding, ": PEFT trained it apart from `", head,
+                      "`, and in this model they are one matrix");
 }
 
 } // namespace
@@ -71,11 +107,11 @@ absl::StatusOr<std::unique_ptr<PeftAdapter>> PeftAdapter::Open(const std::string
 }
 
 absl::Status PeftAdapter::ReadConfig() {
-  absl::StatusOr<std::string> json = ReadFolderFile(folder, kConfig);
+  absl::StatusOr<std::string> json = ReadFolderFile(path, kConfig);
   if (!json.ok())
     return json.status();
   absl::StatusOr<ConfigReader> parsed =
-      ConfigReader::Parse(absl::StrCat(folder, "/", kConfig), *json);
+      ConfigReader::Parse(absl::StrCat(path, "/", kConfig), *json);
   if (!parsed.ok())
     return parsed.status();
   ConfigReader &reader = *parsed;
@@ -87,10 +123,17 @@ absl::Status PeftAdapter::ReadConfig() {
   ties = reader.Flag("ensure_weight_tying", false);
   modules_to_save = reader.Words("modules_to_save");
   model = reader.Word("base_model_name_or_path", "");
+  if (!reader.HasOnly("rank_pattern", double(rank)))
+    reader.Refuse("rank_pattern", "Boa gives all adapters one rank");
+  if (!reader.HasOnly("alpha_pattern", alpha))
+    reader.Refuse("alpha_pattern", "Boa gives all adapters one alpha");
   if (const std::string bias = reader.Word("bias", "none"); bias != "none")
-    reader.Refuse("bias", absl::StrCat("`", bias, "`: expected none"));
-  if (reader.Flag("use_dora", false))
-    reader.Refuse("use_dora", "Boa has no DoRA");
+    reader.Refuse("bias", absl::StrCat("`", bias,
+                                       "` trains the biases of the model, too, and Boa leaves them "
+                                       "as they are: expected none"));
+  for (const auto &[key, why] : kOtherKinds)
+    if (reader.IsOn(key))
+      reader.Refuse(key, why);
   if (const double share = reader.Real("lora_dropout", 0, 0, 0.99); share > 0)
     dropped = nlohmann::json(share).dump();
   // All others change the model's own weights, too.
@@ -109,68 +152,93 @@ absl::Status PeftAdapter::ReadConfig() {
   return reader.status();
 }
 
-bool PeftAdapter::IsSaved(const std::string &module) const {
-  if (ties && (module == "lm_head" || module == "cls.predictions.decoder"))
-    return true; // beside the embedding
-  return absl::c_any_of(modules_to_save, [&](const std::string &name) {
-    return absl::EndsWith(module, name) || absl::StartsWith(module, name + ".") ||
-           absl::StrContains(module, absl::StrCat(".", name, "."));
-  });
-}
-
 absl::Status PeftAdapter::ReadTensors() {
-  std::set<std::string> targets, saved;
+  std::set<std::string> whole;
   for (const Tensor &tensor : file.tensors()) {
     absl::string_view in_class = tensor.name;
     const auto refuse = [&](const std::string &why) {
       return absl::FailedPreconditionError(
-          absl::StrCat("`", folder, "/", kTensors, "`: tensor `", tensor.name, "`: ", why));
+          absl::StrCat("`", path, "/", kTensors, "`: tensor `", tensor.name, "`: ", why));
     };
     if (!absl::ConsumePrefix(&in_class, "base_model.model."))
       return refuse("expected a name that begins with base_model.model.");
+    if (!FitsString(in_class))
+      return refuse("expected a name without quotes, backslashes and control characters");
     if (!IsReadable(tensor))
       return refuse(absl::StrCat("it is ", tensor.dtype, ": expected F32, BF16 or F16"));
     const std::string name = InBaseModel(std::string(in_class));
     if (!tensors.emplace(name, &tensor).second)
       return refuse("another tensor is of the same module");
-    absl::string_view module = name;
-    if (absl::ConsumeSuffix(&module, kDown) || absl::ConsumeSuffix(&module, kUp)) {
-      targets.insert(OfAllLayers(ModuleOf(ModuleOf(std::string(in_class)))));
+    const std::string module = ModuleOf(std::string(in_class));
+    if (absl::EndsWith(name, kDown) || absl::EndsWith(name, kUp)) {
+      targets.insert(OfAllLayers(ModuleOf(module)));
       continue;
     }
-    const std::string whole = ModuleOf(std::string(in_class));
-    if (!IsSaved(whole))
+    const bool is_head = module == "lm_head" || module == "cls.predictions.decoder";
+    if (!(ties && is_head) && // beside the embedding
+        absl::c_none_of(modules_to_save,
+                        [&](const std::string &entry) { return IsNamedBy(entry, module); }))
       return refuse("it is no part of LoRA, and `modules_to_save` does not name its module");
-    saved.insert(OfAllLayers(whole));
+    whole.insert(module);
+    saved.insert(OfAllLayers(module));
   }
   if (targets.empty())
     return absl::FailedPreconditionError(
-        absl::StrCat("`", folder, "/", kTensors, "` has no lora_A and lora_B"));
-  // The copy of a matrix that is the head, too, is one parameter in a spec.
-  for (const std::string &module : std::set<std::string>(saved))
-    if (const std::string head = HeadTiedTo(module); saved.count(head)) {
-      absl::StatusOr<bool> copy = IsCopyOfHead(InBaseModel(module), head);
-      if (!copy.ok())
-        return copy.status();
-      if (*copy) {
-        saved.erase(head);
-        tensors.erase(absl::StrCat(head, ".weight"));
-        ties = true;
-      }
-    }
-  text = absl::StrCat("lora(rank = ", rank, ", alpha = ", nlohmann::json(alpha).dump(),
-                      ", targets = ", InSpec(targets), rslora ? ", rslora = true" : "",
-                      saved.empty() ? "" : ", modules_to_save = " + InSpec(saved), ")");
+        absl::StrCat("`", path, "/", kTensors, "` has no lora_A and lora_B"));
+  return CheckSaved(whole);
+}
+
+absl::Status PeftAdapter::CheckSaved(const std::set<std::string> &modules) const {
+  for (const std::string &name : modules_to_save)
+    if (absl::c_none_of(modules, [&](const std::string &module) {
+          return IsNamedBy(name, module) || (ties && IsNamedBy(name, HeadTiedTo(module)));
+        }))
+      return absl::FailedPreconditionError(absl::StrCat(
+          "`", path, "/", kConfig, "`: key `modules_to_save`: `", name, "` was trained, but ",
+          kTensors, " has no tensor of it; remove the name if the model has no such module"));
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> PeftAdapter::IsCopyOfHead(const std::string &module,
-                                               const std::string &head) const {
+absl::StatusOr<std::string> PeftAdapter::SettingsFor(const std::set<std::string> &modules) const {
+  std::set<std::string> whole = saved;
+  for (const std::string &module : saved) {
+    const std::string head = HeadTiedTo(module);
+    if (head.empty() || modules.count(head))
+      continue;
+    absl::StatusOr<bool> one = AreOne(InBaseModel(module), head);
+    if (!one.ok())
+      return one.status();
+    if (!*one)
+      return absl::FailedPreconditionError(
+          absl::StrCat("`", path, "/", kTensors, "`: ", TrainedApart(module, head)));
+    whole.erase(head); // one parameter in a spec
+  }
+  std::vector<std::string> missing;
+  for (const std::set<std::string> *names : {&targets, &std::as_const(whole)})
+    for (const std::string &name : *names)
+      if (!modules.count(InBaseModel(name)))
+        missing.push_back(absl::StrCat("`", name, "`"));
+  if (!missing.empty()) {
+    constexpr size_t kShown = 5;
+    const size_t shown = std::min(missing.size(), kShown);
+    return absl::FailedPreconditionError(absl::StrCat(
+        "`", path, "` has adapters of another model: this one has no module ",
+        absl::StrJoin(missing.begin(), missing.begin() + shown, ", "),
+        shown < missing.size() ? absl::StrCat(" and ", missing.size() - shown, " others") : ""));
+  }
+  return absl::StrCat("lora(rank = ", rank, ", alpha = ", nlohmann::json(alpha).dump(),
+                      ", targets = ", InSpec(targets), rslora ? ", rslora = true" : "",
+                      whole.empty() ? "" : ", modules_to_save = " + InSpec(whole), ")");
+}
+
+absl::StatusOr<bool> PeftAdapter::AreOne(const std::string &module, const std::string &head) const {
   const Tensor *pair[2] = {};
   for (auto [i, name] : {std::pair(0, module), std::pair(1, head)})
     if (auto it = tensors.find(absl::StrCat(name, ".weight")); it != tensors.end())
       pair[i] = it->second;
-  if (!pair[0] || !pair[1] || pair[0]->shape != pair[1]->shape)
+  if (!pair[1])
+    return ties;
+  if (!pair[0] || pair[0]->shape != pair[1]->shape)
     return false;
   std::vector<float> a(kAtOnce), b(kAtOnce);
   for (int64_t first = 0, all = pair[0]->elements(); first < all; first += kAtOnce) {
@@ -244,15 +312,20 @@ absl::Status PeftAdapter::Match(const Program &program) {
           continue;
         found[{int64_t(g), int64_t(p)}].push_back(find(name, Parts(group, parameter).WholeShape()));
         if (const std::string head = HeadTiedTo(ModuleOf(name));
-            !head.empty() && !ties && !modules.count(head))
-          mismatches.push_back(absl::StrCat(name, ": PEFT trained it apart from `", head,
-                                            "`, and in this model they are one matrix"));
+            !head.empty() && !modules.count(head)) {
+          used.insert(absl::StrCat(head, ".weight"));
+          absl::StatusOr<bool> one = AreOne(ModuleOf(name), head);
+          if (!one.ok())
+            return one.status();
+          if (!*one)
+            mismatches.push_back(TrainedApart(name, head));
+        }
       }
     }
   for (const auto &[name, tensor] : tensors)
     if (!used.count(name))
       mismatches.push_back(absl::StrCat(tensor->name, ": the model has no such parameter"));
-  return DescribeMismatches(program, folder, mismatches);
+  return DescribeMismatches(program, path, mismatches);
 }
 
 absl::Status PeftAdapter::Read(const Program &program, int64_t group, int64_t entry,
@@ -266,9 +339,8 @@ absl::Status PeftAdapter::Read(const Program &program, int64_t group, int64_t en
         absl::Status status = file.Read(tensor, begin, elements, values);
         if (status.ok() && !std::all_of(values, values + elements,
                                         [](float value) { return std::isfinite(value); }))
-          status =
-              absl::InvalidArgumentError(absl::StrCat("`", folder, "/", kTensors, "`: tensor `",
-                                                      tensor.name, "`: expected finite weights"));
+          status = absl::InvalidArgumentError(absl::StrCat(
+              "`", path, "/", kTensors, "`: tensor `", tensor.name, "`: expected finite weights"));
         values += elements;
         return status;
       });

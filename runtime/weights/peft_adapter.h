@@ -37,8 +37,11 @@ public:
   static bool Is(const std::string &folder);
   static absl::StatusOr<std::unique_ptr<PeftAdapter>> Open(const std::string &folder);
 
-  /// As a spec writes them, by the names of modules and without dropout: "lora(rank = 8, ...)".
-  const std::string &settings() const { return text; }
+  const std::string &folder() const { return path; }
+  /// As the spec of a model writes them, by the names of modules and without dropout:
+  /// "lora(rank = 8, ...)". `modules`: those of the model, "layers.*.self_attn.q_proj".
+  /// FailedPrecondition if it has not all that have adapters.
+  absl::StatusOr<std::string> SettingsFor(const std::set<std::string> &modules) const;
   /// Its share, "0.05"; empty if there is none.
   const std::string &dropout() const { return dropped; }
   /// The name or the folder of the model under it; may be empty.
@@ -55,21 +58,24 @@ public:
 
 private:
   PeftAdapter(std::string folder, SafetensorsReader file)
-      : folder(std::move(folder)), file(std::move(file)) {}
+      : path(std::move(folder)), file(std::move(file)) {}
   absl::Status ReadConfig();
   absl::Status ReadTensors();
-  /// Whether `modules_to_save` names it, or a module around it.
-  bool IsSaved(const std::string &module) const;
+  /// Refuses a name of `modules_to_save` without tensors. `modules`: of the tensors that are no
+  /// part of LoRA.
+  absl::Status CheckSaved(const std::set<std::string> &modules) const;
+  /// Whether an embedding and a head were trained as one matrix.
+  absl::StatusOr<bool> AreOne(const std::string &module, const std::string &head) const;
   /// Alpha and rsLoRA, where the program has others: what it expects and what the folder says.
   std::set<std::string> OtherFactors(const Program &) const;
-  absl::StatusOr<bool> IsCopyOfHead(const std::string &module, const std::string &head) const;
 
-  std::string folder, text, dropped, model;
+  std::string path, dropped, model;
   SafetensorsReader file;
   int64_t rank = 0;
   double alpha = 0;
   bool rslora = false, ties = false;
   std::vector<std::string> modules_to_save;
+  std::set<std::string> targets, saved; // modules, "model.layers.*.self_attn.q_proj"
   /// By the name in a folder of the base model: "layers.0.self_attn.q_proj.lora_A.weight".
   std::map<std::string, const Tensor *> tensors;
   /// By group and parameter: the tensor of each entry.

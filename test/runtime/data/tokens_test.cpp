@@ -288,8 +288,10 @@ TEST_F(TokensTest, EpochsAreOfTheSequencesToTrainOn) {
   options.micro_batch = 10;
   Data more = Open();
   more.Continue(5, data.Consumed(0, 5));
-  EXPECT_EQ(more.StepOfEpochs(1).value(), 5 + 5);   // 85 are left, 20 a step
-  EXPECT_EQ(more.StepOfEpochs(0.25).value(), 5);    // were over before
+  EXPECT_EQ(more.StepOfEpochs(1).value(), 5 + 5); // 85 are left, 20 a step
+  EXPECT_EQ(more.StepOfEpochs(0.25).value(), 5);  // were over within the last step
+  EXPECT_EQ(more.StepOfEpochs(0.16).value(), 4);  // and before it: 20 of 40
+  EXPECT_EQ(more.StepOfEpochs(0.001).value(), 4);
   more.Continue(5, {{"tokens that are gone", 40}}); // none of these was consumed
   EXPECT_EQ(more.StepOfEpochs(1).value(), 5 + 7);
   EXPECT_THAT(std::string(data.StepOfEpochs(1e15).status().message()),

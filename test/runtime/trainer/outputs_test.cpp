@@ -221,7 +221,8 @@ TEST_F(OutputsTest, AFinishedRunTouchesNothing) {
   EXPECT_EQ(Contents(), contents);
   EXPECT_EQ(times(), before);
   options.steps = 1;
-  EXPECT_THAT(std::string(Run().message()), HasSubstr("at step 2, beyond the 1 steps asked for"));
+  EXPECT_THAT(std::string(Run().message()),
+              HasSubstr("at step 2, beyond the 1 step asked for; --steps can raise"));
   EXPECT_EQ(times(), before);
   options.steps.reset();
 

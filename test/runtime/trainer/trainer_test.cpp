@@ -224,6 +224,25 @@ TEST_F(TrainerTest, RefusesAPlanThatDoesNotFit) {
   EXPECT_FALSE(std::filesystem::exists(options.state));
 }
 
+TEST_F(TrainerTest, RefusesKeysOfDropoutThatAreOfNoLayers) {
+  absl::StatusOr<Program> program = ParseProgram(linear::Descriptor(linear));
+  ASSERT_TRUE(program.ok()) << program.status();
+  Storage keys;
+  for (const Storage &storage : program->storages)
+    if (storage.role == "tokens")
+      keys = storage;
+  keys.name = keys.role = "dropout_keys";
+  program->storages.push_back(keys);
+  for (const std::vector<int64_t> &entries :
+       std::vector<std::vector<int64_t>>{{}, {2}, {2, 1}, {1, 2, 1}}) {
+    program->storages.back().entries = entries;
+    EXPECT_EQ(Train(*program, linear::kKernels, linear::Entries(linear), options, InterruptGuard())
+                  .message(),
+              "program descriptor: storage `dropout_keys`: expected layers x 2 entries of at "
+              "least 256 bytes in memory");
+  }
+}
+
 TEST_F(TrainerTest, BeginsFromGivenWeights) {
   linear.steps = 60;
   options.save = scratch.path("trained.safetensors");
