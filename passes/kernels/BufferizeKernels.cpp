@@ -105,12 +105,26 @@ bool isView(Operation *op) {
              tensor::CastOp>(op);
 }
 
-/// Whether all that reads `value`, or a view of it, stands before `op`.
-bool isReadBefore(Value value, Operation *op) {
-  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+/// What may lie in the memory of a tensor behind this use: a view, or what overwrites it. Null if
+/// the tensor is only read.
+Value getNext(OpOperand &use) {
+  if (isView(use.getOwner()))
+    return use.getOwner()->getResult(0);
+  auto writer = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
+  return writer && writer.isDpsInit(&use) ? Value(writer.getTiedOpResult(&use)) : Value();
+}
+
+/// Whether all that reads `value`, or what lies in its memory, stands before `op`. What `next`
+/// makes of it does not count.
+bool isReadBefore(Value value, Operation *op, Operation *next = nullptr) {
+  return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (user == next)
+      return true;
     if (user == op || user->getBlock() != op->getBlock() || op->isBeforeInBlock(user))
       return false;
-    return !isView(user) || isReadBefore(user->getResult(0), op);
+    Value result = getNext(use);
+    return !result || isReadBefore(result, op);
   });
 }
 
@@ -230,8 +244,10 @@ LogicalResult placeResults(RewriterBase &rewriter, func::FuncOp func,
     if (Value argument = arguments.lookup(end.getDest()))
       for (OpOperand &use : argument.getUses()) {
         auto generic = dyn_cast<linalg::GenericOp>(user);
-        if (use.getOwner() == user ? !generic || !isWrittenWhereRead(generic, &use)
-                                   : !use.getOwner()->isBeforeInBlock(user))
+        if (use.getOwner() == user
+                ? !generic || !isWrittenWhereRead(generic, &use)
+                : !use.getOwner()->isBeforeInBlock(user) ||
+                      (isView(use.getOwner()) && !isReadBefore(use.getOwner()->getResult(0), user)))
           return false;
       }
     for (Value value = end.getSource();;) {
@@ -241,7 +257,7 @@ LogicalResult placeResults(RewriterBase &rewriter, func::FuncOp func,
         return false;
       if (value == empty.getResult())
         return true;
-      if (!isReadBefore(value, end))
+      if (!isReadBefore(value, end, /*next=*/result.getOwner()))
         return false;
     }
   };

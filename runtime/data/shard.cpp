@@ -24,11 +24,11 @@ constexpr int64_t kChecked = 4096;          // tokens at each end
 constexpr int64_t kHashBlock = 16 << 10;
 
 /// Headers of llm.c.
-struct Form {
+struct LlmcForm {
   int32_t magic, version;
   TokenType type;
 };
-constexpr Form kLlmcForms[] = {{20240520, 1, {2, false}}, {20240801, 7, {4, false}}};
+constexpr LlmcForm kLlmcForms[] = {{20240520, 1, {2, false}}, {20240801, 7, {4, false}}};
 
 template <typename... Args> absl::Status RefuseShard(const std::string &path, const Args &...args) {
   return absl::InvalidArgumentError(absl::StrCat("`", path, "`: ", args...));
@@ -89,7 +89,7 @@ absl::Status Shard::Recognise(const InputFile &file, const std::string &type, bo
   }
   if (absl::Status status = FindIndex(file, stays_open); !status.ok() || index)
     return status;
-  for (const Form &known : kLlmcForms) {
+  for (const LlmcForm &known : kLlmcForms) {
     if (words[0] != known.magic || begin < int64_t(sizeof words))
       continue;
     if (words[1] != known.version)

@@ -38,7 +38,8 @@ struct Head {
 };
 static_assert(sizeof(Head) == 40);
 
-template <typename... Args> absl::Status Damaged(const std::string &path, const Args &...args) {
+template <typename... Args>
+absl::Status DamagedMarks(const std::string &path, const Args &...args) {
   return absl::DataLossError(absl::StrCat("`", path, "`: ", args...));
 }
 
@@ -59,16 +60,16 @@ absl::StatusOr<TokenMarks> TokenMarks::Open(const std::string &path, Mark kind, 
     return file.status();
   Head head;
   if (file->size() < int64_t(sizeof head))
-    return Damaged(path, "it is too short for ", KindOf(kind).name);
+    return DamagedMarks(path, "it is too short for ", KindOf(kind).name);
   if (absl::Status status = file->Read(0, &head, sizeof head); !status.ok())
     return status;
   if (std::memcmp(head.magic, KindOf(kind).magic, sizeof head.magic) != 0 ||
       head.version != kMarksVersion)
-    return Damaged(path, "it has no ", KindOf(kind).name, " of version ", kMarksVersion);
+    return DamagedMarks(path, "it has no ", KindOf(kind).name, " of version ", kMarksVersion);
   const uint64_t most = uint64_t(file->size() - int64_t(sizeof head)) * 8;
   if (head.tokens > most || (head.tokens + 7) / 8 * 8 != most)
-    return Damaged(path, "it says ", head.tokens, " tokens, but has ", file->size(),
-                   " bytes; it is truncated, or damaged");
+    return DamagedMarks(path, "it says ", head.tokens, " tokens, but has ", file->size(),
+                        " bytes; it is truncated, or damaged");
   TokenMarks marks;
   marks.kept = KeptFile(path, *std::move(file), stays_open);
   marks.count = int64_t(head.tokens);
@@ -85,7 +86,7 @@ absl::StatusOr<TokenMarks> TokenMarks::Open(const std::string &path, Mark kind, 
     return status;
   if (XXH3_64bits_digest(&sum) != head.hash || marks.ones != int64_t(head.marked) ||
       (head.tokens % 8 != 0 && last >> (head.tokens % 8) != 0))
-    return Damaged(path, "its bits do not fit their checksum; it is damaged");
+    return DamagedMarks(path, "its bits do not fit their checksum; it is damaged");
   return marks;
 }
 

@@ -8,19 +8,15 @@
 
 #include "runtime/abi/parts.h"
 #include "runtime/weights/parameter_names.h"
+#include "runtime/weights/safetensors.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 #include <algorithm>
 #include <set>
 
 namespace boa {
 namespace {
-
-std::string ShapeText(const std::vector<int64_t> &shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
-}
 
 /// One line for each way in which the tensors are not those of this model.
 std::vector<std::string> Mismatches(const Program &program, const ShapesByName &shapes,
@@ -42,10 +38,10 @@ std::vector<std::string> Mismatches(const Program &program, const ShapesByName &
         auto found = shapes.find(name);
         if (found == shapes.end())
           lines.push_back(
-              absl::StrCat(name, ": expected ", ShapeText(shape), " but found no such tensor"));
+              absl::StrCat(name, ": expected ", FormatShape(shape), " but found no such tensor"));
         else if (found->second != shape)
-          lines.push_back(absl::StrCat(name, ": expected ", ShapeText(shape), " but found ",
-                                       ShapeText(found->second)));
+          lines.push_back(absl::StrCat(name, ": expected ", FormatShape(shape), " but found ",
+                                       FormatShape(found->second)));
       }
   for (const auto &[name, shape] : shapes)
     if (!known.count(name))

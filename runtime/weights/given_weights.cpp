@@ -15,7 +15,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,10 +23,6 @@
 
 namespace boa {
 namespace {
-
-std::string Shape(const std::vector<int64_t> &shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
-}
 
 /// Models recompute these: GPT-2's causal masks, BERT's positions, the frequencies of rotary
 /// positions, and their scaling, which GGUF files have as a tensor.
@@ -90,12 +85,12 @@ void GivenWeights::Match(Adapters adapters, std::vector<std::string> &mismatches
         const std::string name = tensor ? tensor->name : elsewhere ? external.name : own;
         if (!tensor)
           mismatches.push_back(
-              absl::StrCat(name, ": expected ", Shape(shape), " but found no such tensor"));
+              absl::StrCat(name, ": expected ", FormatShape(shape), " but found no such tensor"));
         else if (!fits)
           mismatches.push_back(
               absl::StrCat(name, ": expected ",
                            external.rows == ExternalTensor::all || is_own ? "" : "rows for ",
-                           Shape(shape), " but found ", Shape(tensor->shape)));
+                           FormatShape(shape), " but found ", FormatShape(tensor->shape)));
         else if (!IsReadable(*tensor))
           mismatches.push_back(absl::StrCat(name, " is ", tensor->dtype, ", but only ",
                                             files.readable_types(), " can be read"));

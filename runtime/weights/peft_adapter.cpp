@@ -45,10 +45,6 @@ std::string InSpec(const std::set<std::string> &names) {
   return absl::StrCat("(\"", absl::StrJoin(names, "\", \""), "\")");
 }
 
-std::string Shape(const std::vector<int64_t> &shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
-}
-
 } // namespace
 
 bool PeftAdapter::Is(const std::string &folder) {
@@ -198,10 +194,10 @@ absl::Status PeftAdapter::Match(const Program &program) {
     used.insert(name);
     if (it == tensors.end())
       mismatches.push_back(
-          absl::StrCat(name, ": expected ", Shape(shape), " but found no such tensor"));
+          absl::StrCat(name, ": expected ", FormatShape(shape), " but found no such tensor"));
     else if (it->second->shape != shape)
-      mismatches.push_back(absl::StrCat(it->second->name, ": expected ", Shape(shape),
-                                        " but found ", Shape(it->second->shape)));
+      mismatches.push_back(absl::StrCat(it->second->name, ": expected ", FormatShape(shape),
+                                        " but found ", FormatShape(it->second->shape)));
     return it == tensors.end() ? nullptr : it->second;
   };
   const std::vector<std::vector<bool>> parts = PartsOfAdapters(program);

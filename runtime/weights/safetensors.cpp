@@ -85,13 +85,16 @@ std::string ParseTensor(const std::string &name, const Json &entry, int64_t data
     if (__builtin_mul_overflow(bytes, size, &bytes))
       return "shape is too large";
   if (bytes != tensor.end - tensor.begin)
-    return absl::StrCat("shape [", absl::StrJoin(tensor.shape, ", "), "] of ", tensor.dtype,
-                        " takes ", bytes, " bytes but data_offsets span ",
-                        tensor.end - tensor.begin);
+    return absl::StrCat("shape ", FormatShape(tensor.shape), " of ", tensor.dtype, " takes ", bytes,
+                        " bytes but data_offsets span ", tensor.end - tensor.begin);
   return "";
 }
 
 } // namespace
+
+std::string FormatShape(const std::vector<int64_t> &shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
+}
 
 bool IsReadable(const Tensor &tensor) { return ElementBytes(tensor.dtype) != 0; }
 

@@ -41,6 +41,9 @@ struct Tensor {
   int64_t elements() const;
 };
 
+/// "[4, 8]".
+std::string FormatShape(const std::vector<int64_t> &shape);
+
 /// Whether it can be converted to f32. Only then do its elements fit its bytes.
 bool IsReadable(const Tensor &);
 

@@ -104,6 +104,35 @@ func.func @result_over_result(%x: tensor<3x4xf32> {boa.buffer = 0 : i32, boa.off
 
 // -----
 
+// Two sums have one product in common. Both are results, and neither may lie where the other does.
+
+// CHECK-LABEL: func.func @sums_of_one_product
+// CHECK:         %[[P:.*]] = kernel.argument %{{.*}}[2]
+// CHECK:         %[[A:.*]] = kernel.view %[[P]] + 0 : memref<3x4xf32>
+// CHECK:         %[[B:.*]] = kernel.view %[[P]] + 64 : memref<3x4xf32>
+// CHECK:         kernel.gemm {{.*}} into %[[B]] :
+// CHECK:         linalg.generic {{.*}} ins(%[[B]] : {{.*}} outs(%[[A]] :
+// CHECK:         kernel.gemm {{.*}} into %[[A]] {accumulate}
+// CHECK:         kernel.gemm {{.*}} into %[[B]] {accumulate}
+// CHECK-NOT:     linalg.generic
+// CHECK:         return
+func.func @sums_of_one_product(
+    %x: tensor<3x4xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64},
+    %w: tensor<4x4xf32> {boa.buffer = 1 : i32, boa.offset = 0 : i64},
+    %a: tensor<4x4xf32> {boa.buffer = 1 : i32, boa.offset = 64 : i64},
+    %b: tensor<4x4xf32> {boa.buffer = 1 : i32, boa.offset = 128 : i64})
+    -> (tensor<3x4xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64},
+        tensor<3x4xf32> {boa.buffer = 2 : i32, boa.offset = 64 : i64}) attributes {boa.kernel} {
+  %0 = boa.linear %x, %w : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+  %1 = boa.linear %x, %a : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+  %2 = boa.add %0, %1 : tensor<3x4xf32>, tensor<3x4xf32>
+  %3 = boa.linear %x, %b : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+  %4 = boa.add %0, %3 : tensor<3x4xf32>, tensor<3x4xf32>
+  return %2, %4 : tensor<3x4xf32>, tensor<3x4xf32>
+}
+
+// -----
+
 // An elementwise op writes over an operand that nothing needs afterwards.
 
 // CHECK-LABEL: func.func @over_operand

@@ -46,7 +46,7 @@ def compare_adapters(ours, theirs):
 
 def check_way(name, way, tmp):
     """With PEFT's names, and the state's memory of its adapters."""
-    folder, spec, state = HERE / name, tmp / f"{name}.boa", tmp / f"{name}.{way}"
+    folder, spec, state = HERE / name, tmp / f"{name}.plain.boa", tmp / f"{name}.{way}"
     if not spec.exists():
         boa("import", folder, "-o", spec, "--context", 16)
     targets = PEFT_TARGETS.get(name, '("q_proj", "v_proj")')
