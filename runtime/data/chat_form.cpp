@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/data/chat_form.h"
 
+#include "runtime/data/record_values.h"
 #include "runtime/support/printable.h"
 #include "runtime/support/refuse.h"
 
@@ -21,33 +22,12 @@ namespace boa {
 using jinja::Kind;
 using jinja::None;
 using jinja::Value;
+using namespace records;
 
 namespace {
 
-using Members = std::vector<std::pair<Value, Value>>;
-
-Value Object(std::vector<std::pair<const char *, Value>> members) {
-  Members entries;
-  for (auto &[name, value] : members)
-    entries.emplace_back(Value(name), std::move(value));
-  return Value::Mapping(std::move(entries));
-}
-
-Value Message(const char *role, Value content) {
-  return Object({{"role", Value(role)}, {"content", std::move(content)}});
-}
-
 Value Parts(const std::string &text) {
   return Value::Sequence({Object({{"type", Value("text")}, {"text", Value(text)}})});
-}
-
-/// The mapping with another value of one member.
-Value With(const Value &mapping, absl::string_view name, const Value &value) {
-  Members entries = mapping.dict().entries;
-  for (auto &[key, member] : entries)
-    if (key.is(Kind::text) && key.text() == name)
-      member = value;
-  return Value::Mapping(std::move(entries));
 }
 
 /// The texts of parts, a line each, as servers of models join them.
@@ -257,6 +237,11 @@ size_t ChatForm::EndIn(absl::string_view text, absl::string_view before,
 }
 
 absl::StatusOr<std::vector<ChatText>> ChatForm::Answers(const Conversation &conversation) const {
+  absl::Status status = CheckRead(conversation, [&](const Conversation &some) {
+    return Render(some, some.messages.size(), false);
+  });
+  if (!status.ok())
+    return status;
   if (form.has_generation())
     return Enclosed(conversation);
   const size_t count = conversation.messages.size();

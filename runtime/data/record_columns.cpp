@@ -7,8 +7,10 @@
 #include "runtime/data/record_values.h"
 #include "runtime/support/refuse.h"
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 #include <algorithm>
 #include <initializer_list>
@@ -19,89 +21,72 @@ using jinja::Kind;
 
 namespace {
 
-using Names = std::initializer_list<const char *>;
+/// The value that means the same as no member.
+enum class Neutral {
+  no,   // false or 0
+  yes,  // true or 1
+  flag, // true; a value of another type only describes
+};
 
-// Columns of a record, and keys of a message, that may carry what a model reads or learns. Who made
-// them meant them to count, so they are used or refused. Any other only describes.
-constexpr Names kTexts = {"answer",
-                          "attention_mask",
-                          "audio",
-                          "audios",
-                          "chat_template",
-                          "chat_template_kwargs",
-                          "chosen",
-                          "content",
-                          "context",
-                          "documents",
-                          "function_call",
-                          "functions",
-                          "history",
-                          "image",
-                          "images",
-                          "input",
-                          "input_ids",
-                          "instruction",
-                          "labels",
-                          "loss_mask",
-                          "loss_weight",
-                          "mask",
-                          "output",
-                          "prefix",
-                          "problem",
-                          "query",
-                          "question",
-                          "reasoning",
-                          "reasoning_content",
-                          "rejected",
-                          "response",
-                          "sample_weight",
-                          "solution",
-                          "suffix",
-                          "target",
-                          "targets",
-                          "text",
-                          "thinking",
-                          "token_ids",
-                          "tool_calls",
-                          "tools",
-                          "train_detail",
-                          "video",
-                          "videos"};
-constexpr Names kTextsOfMessage = {
-    "channel", "name", "recipient", "tool_call_id", "tool_responses", "training_detail", "value"};
-// Whether a record is a good answer (KTO).
-constexpr Names kGood = {"kto_tag", "label"};
+struct Names {
+  bool of_message; // columns of such a name only describe
+  Neutral neutral;
+  const char *names;
+};
+
+// Columns of a record, and keys of a message, that may carry what a model reads or learns. They are
+// used or refused. Any other only describes, and so does tool_call_id: results follow their calls.
+constexpr Names kNames[] = {
+    {false, Neutral::no,
+     "answer audio audios chat_template chat_template_kwargs chosen completion content context "
+     "conversations documents function_call functions history image images input input_ids "
+     "instruction labels messages output prefix problem prompt query question reasoning "
+     "reasoning_content rejected response solution suffix target targets text thinking token_ids "
+     "tool_calls tools train_detail video videos"},
+    {true, Neutral::no, "channel name recipient tool_responses training_detail value"},
+    {false, Neutral::yes, "attention_mask loss_mask loss_weight mask sample_weight weight"},
+    {false, Neutral::flag, "kto_tag label loss train trainable training"},
+};
+
+// What a record may give any template. `functions` are tools of an older form.
+constexpr const char *kVariables[] = {"tools", "functions", "documents", "chat_template_kwargs"};
 
 template <typename List> bool Has(const List &names, absl::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-absl::Status RefuseColumn(absl::string_view where, absl::string_view key, bool has_template) {
-  return Refuse(where, "`", key, "` changes what the model reads or learns, and ",
-                has_template ? "the template does not read it" : "is not done",
-                "; where it should not count, remove it");
+Meaning MeaningOf(absl::string_view key, const Value &value, bool of_message) {
+  static const auto *const all = [] {
+    auto *found = new absl::flat_hash_map<std::string, const Names *>;
+    for (const Names &group : kNames)
+      for (absl::string_view name : absl::StrSplit(group.names, ' '))
+        found->emplace(name, &group);
+    return found;
+  }();
+  const auto found = all->find(key);
+  if (found == all->end() || (found->second->of_message && !of_message) ||
+      (found->second->neutral == Neutral::flag && !value.is(Kind::boolean)))
+    return Meaning::describes;
+  return Is(value, found->second->neutral == Neutral::no ? 0 : 1) ? Meaning::nothing
+                                                                  : Meaning::counts;
 }
 
-bool SaysNo(const Value &value) {
-  return (value.is(Kind::boolean) && !value.boolean()) ||
-         ((value.is(Kind::integer) || value.is(Kind::real)) && value.real() == 0);
-}
-
-bool SaysYes(const Value &value) {
-  return (value.is(Kind::boolean) && value.boolean()) ||
-         ((value.is(Kind::integer) || value.is(Kind::real)) && value.real() == 1);
-}
-
-/// A column that repeats what is read says nothing new.
-bool Repeats(const Value &value, const Value &message) {
+bool RepeatsContent(const Value &value, const Value &message) {
   const Value *content = message.Find("content");
   return value.is(Kind::text) && content && content->is(Kind::text) &&
          value.text() == content->text();
 }
 
-bool Repeats(const Value &value, const std::vector<Value> &messages) {
-  return std::any_of(messages.begin(), messages.end(),
-                     [&](const Value &message) { return Repeats(value, message); });
+/// A column may repeat a message, or the whole of a record of Alpaca as its publishers wrote it.
+bool Repeats(absl::string_view key, const Value &value, const Value &object,
+             const std::vector<Value> &messages) {
+  if (std::any_of(messages.begin(), messages.end(),
+                  [&](const Value &message) { return RepeatsContent(value, message); }))
+    return true;
+  const Value *instruction = object.Find("instruction"), *output = object.Find("output");
+  return key == "text" && value.is(Kind::text) && instruction && instruction->is(Kind::text) &&
+         output && output->is(Kind::text) && absl::StrContains(value.text(), instruction->text()) &&
+         absl::EndsWith(value.text(), output->text());
 }
 
 /// Where a number is that would not be shown with all of its digits.
@@ -118,26 +103,21 @@ absl::Status CheckNumbers(const Value &value, absl::string_view where) {
   return status;
 }
 
-/// `tools` are a list, or JSON of one; `functions` are those of an older form.
+/// `functions` are tools of an older form.
 absl::Status TakeTools(const Value &object, Conversation &conversation) {
   for (const char *key : {"tools", "functions"}) {
     const Value *given = Given(object, key);
-    if (!given || SaysNo(*given))
+    if (!given || Is(*given, 0))
       continue;
-    absl::StatusOr<Value> list = *given;
-    if (given->is(Kind::text))
-      list = Value::FromJson(given->text());
-    if (!list.ok() || !list->is(Kind::list))
-      return Refuse("expected `", key, "` to be a list of tools, or JSON of one, but found ",
-                    list.ok() ? TypeOf(*list) : std::string(list.status().message()));
-    std::vector<Value> tools;
-    for (const Value &tool : list->list().items)
-      tools.push_back(key[0] == 'f' && !tool.Find("function")
-                          ? Object({{"type", Value("function")}, {"function", tool}})
-                          : tool);
+    absl::StatusOr<std::vector<Value>> tools = ReadObjects(*given, key, "");
+    if (!tools.ok())
+      return tools.status();
     if (conversation.has_tools())
       return Refuse("expected only one of `tools` and `functions`");
-    conversation.variables.emplace_back("tools", Value::Sequence(std::move(tools)));
+    for (Value &tool : *tools)
+      if (key[0] == 'f' && !tool.Find("function"))
+        tool = Object({{"type", Value("function")}, {"function", tool}});
+    conversation.variables.emplace_back("tools", Value::Sequence(*std::move(tools)));
   }
   return absl::OkStatus();
 }
@@ -145,22 +125,18 @@ absl::Status TakeTools(const Value &object, Conversation &conversation) {
 absl::Status TakeVariables(const Value &object, Conversation &conversation) {
   if (absl::Status status = TakeTools(object, conversation); !status.ok())
     return status;
-  if (const Value *documents = Given(object, "documents"); documents && !SaysNo(*documents)) {
+  if (const Value *documents = Given(object, "documents"); documents && !Is(*documents, 0)) {
     if (!documents->is(Kind::list))
       return Refuse("expected `documents` to be a list but found ", TypeOf(*documents));
     conversation.variables.emplace_back("documents", *documents);
   }
-  if (const Value *more = Given(object, "chat_template_kwargs"); more && !SaysNo(*more)) {
+  if (const Value *more = Given(object, "chat_template_kwargs"); more && !Is(*more, 0)) {
     if (!more->is(Kind::dict))
       return Refuse("expected `chat_template_kwargs` to be an object but found ", TypeOf(*more));
     for (const auto &[name, value] : more->dict().entries)
       conversation.variables.emplace_back(name.text(), value);
   }
   return absl::OkStatus();
-}
-
-bool IsVariable(absl::string_view key) {
-  return Has(Names{"tools", "functions", "documents", "chat_template_kwargs"}, key);
 }
 
 absl::Status CheckMessages(const Template *form, ChatRecord &record) {
@@ -171,12 +147,13 @@ absl::Status CheckMessages(const Template *form, ChatRecord &record) {
       return status;
     for (const auto &[name, value] : messages[i].dict().entries) {
       const std::string &key = name.text();
-      if (key == "role" || key == "content" || (form && form->Mentions(key)))
+      if (key == "role" || key == "content")
         continue;
-      if (!Has(kTexts, key) && !Has(kTextsOfMessage, key))
+      const Meaning meaning = MeaningInMessage(messages[i], key, value);
+      if (meaning == Meaning::describes && !(form && form->Mentions(key)))
         record.unread.push_back(key);
-      else if (!SaysNo(value) && !Repeats(value, messages[i]))
-        return RefuseColumn(where, key, form);
+      if (meaning == Meaning::counts && !form)
+        return RefuseUnread(where, key, false);
     }
   }
   for (const auto &[name, value] : record.conversation.variables)
@@ -185,15 +162,27 @@ absl::Status CheckMessages(const Template *form, ChatRecord &record) {
   return absl::OkStatus();
 }
 
-/// The whole of a record of Alpaca as its publishers wrote it, beside its parts.
-bool RepeatsAlpaca(absl::string_view key, const Value &value, const Value &object) {
-  const Value *instruction = object.Find("instruction"), *output = object.Find("output");
-  return key == "text" && value.is(Kind::text) && instruction && instruction->is(Kind::text) &&
-         output && output->is(Kind::text) && absl::StrContains(value.text(), instruction->text()) &&
-         absl::EndsWith(value.text(), output->text());
+} // namespace
+
+Meaning MeaningOfColumn(absl::string_view key, const Value &value) {
+  return MeaningOf(key, value, /*of_message=*/false);
 }
 
-} // namespace
+Meaning MeaningInMessage(const Value &message, absl::string_view key, const Value &value) {
+  // Of a result, it is the name of the tool, which the call has, too.
+  const Value *role = message.Find("role");
+  if (key == "name" && role && role->is(Kind::text) &&
+      Has(std::initializer_list<const char *>{"tool", "function", "ipython"}, role->text()))
+    return Meaning::describes;
+  const Meaning meaning = MeaningOf(key, value, /*of_message=*/true);
+  return meaning == Meaning::counts && RepeatsContent(value, message) ? Meaning::nothing : meaning;
+}
+
+absl::Status RefuseUnread(absl::string_view where, absl::string_view key, bool has_template) {
+  return Refuse(where, "`", key, "` changes what the model reads or learns, and ",
+                has_template ? "the template does not read it" : "is not done",
+                "; where it should not count, remove it");
+}
 
 absl::Status TakeColumns(const Value &object, const TemplateChoice &choice, ChatRecord &record) {
   Conversation &conversation = record.conversation;
@@ -202,30 +191,24 @@ absl::Status TakeColumns(const Value &object, const TemplateChoice &choice, Chat
     if (absl::Status status = TakeVariables(object, conversation); !status.ok())
       return status;
   const Template *form = is_conversation ? choice(conversation.has_tools()) : nullptr;
+  if (is_conversation && !form)
+    return absl::OkStatus(); // the encoder refuses all conversations then
   if (absl::Status status = CheckMessages(form, record); !status.ok())
     return status;
   for (const auto &[name, value] : object.dict().entries) {
     const std::string &key = name.text();
-    if (IsAbsent(value) || Has(record.form, key) || Has(kSystems, key))
+    if (IsAbsent(key, value) || Has(record.form, key) || Has(kSystems, key) ||
+        (form && Has(kVariables, key)))
       continue;
-    if (IsVariable(key) && form) {
-      if (key != "chat_template_kwargs" && !SaysNo(value) &&
-          !form->Mentions(key == "functions" ? "tools" : key))
-        return RefuseColumn("", key, true);
-      continue;
-    }
-    const bool is_text = Has(kTexts, key) || Has(kForms, key) || key == "weight" ||
-                         ((Has(kGood, key) || Has(kLearnt, key)) && value.is(Kind::boolean));
-    const bool is_neutral = Has(kTexts, key) ? SaysNo(value) : SaysYes(value);
-    if (is_text && !is_neutral && !Repeats(value, conversation.messages) &&
-        !RepeatsAlpaca(key, value, object))
-      return RefuseColumn("", key, false);
-    if (is_text)
+    const Meaning meaning = MeaningOfColumn(key, value);
+    if (meaning == Meaning::counts && Repeats(key, value, object, conversation.messages))
       continue;
     if (form && form->HasVariable(key))
       conversation.variables.emplace_back(key, value);
-    else
+    else if (meaning == Meaning::describes)
       record.unread.push_back(key);
+    else if (meaning == Meaning::counts)
+      return RefuseUnread("", key, false);
   }
   return absl::OkStatus();
 }

@@ -17,6 +17,10 @@ namespace boa::records {
 
 using jinja::Kind;
 
+// Columns, and keys of messages, whose values are no texts. A table may hold them as JSON in one.
+static constexpr const char *kJson[] = {"tools",         "functions", "tool_calls",
+                                        "function_call", "documents", "chat_template_kwargs"};
+
 Value Object(std::vector<std::pair<const char *, Value>> members) {
   Members entries;
   for (auto &[name, value] : members)
@@ -24,8 +28,24 @@ Value Object(std::vector<std::pair<const char *, Value>> members) {
   return Value::Mapping(std::move(entries));
 }
 
-Value Message(const char *role, std::string content) {
-  return Object({{"role", Value(role)}, {"content", Value(std::move(content))}});
+Value Message(const char *role, Value content) {
+  return Object({{"role", Value(role)}, {"content", std::move(content)}});
+}
+
+Value With(const Value &object, absl::string_view name, const Value &value) {
+  Members entries = object.dict().entries;
+  for (auto &[key, member] : entries)
+    if (key.is(Kind::text) && key.text() == name)
+      member = value;
+  return Value::Mapping(std::move(entries));
+}
+
+Value Without(const Value &object, absl::string_view name) {
+  Members entries;
+  for (const auto &[key, member] : object.dict().entries)
+    if (!key.is(Kind::text) || key.text() != name)
+      entries.emplace_back(key, member);
+  return Value::Mapping(std::move(entries));
 }
 
 const char *TypeOf(const Value &value) {
@@ -45,10 +65,13 @@ const char *TypeOf(const Value &value) {
   }
 }
 
-bool IsAbsent(const Value &value) {
+bool Is(const Value &value, double number) { return value.is_number() && value.real() == number; }
+
+bool IsAbsent(absl::string_view key, const Value &value) {
   if (value.is(Kind::text)) {
     const absl::string_view bare = absl::StripAsciiWhitespace(value.text());
-    return bare.empty() || bare == "[]" || bare == "{}";
+    const bool is_json = std::find(std::begin(kJson), std::end(kJson), key) != std::end(kJson);
+    return bare.empty() || (is_json && (bare == "[]" || bare == "{}"));
   }
   return value.is(Kind::none) || (value.is(Kind::list) && value.list().items.empty()) ||
          (value.is(Kind::dict) && value.dict().entries.empty());
@@ -56,7 +79,7 @@ bool IsAbsent(const Value &value) {
 
 const Value *Given(const Value &object, absl::string_view key) {
   const Value *found = object.Find(key);
-  return found && !IsAbsent(*found) ? found : nullptr;
+  return found && !IsAbsent(key, *found) ? found : nullptr;
 }
 
 absl::Status ReadText(const Value &object, absl::string_view key, absl::string_view where,
@@ -68,6 +91,29 @@ absl::Status ReadText(const Value &object, absl::string_view key, absl::string_v
     return Refuse(where, "expected `", key, "` to be a text but found ", TypeOf(*found));
   text = found->text();
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Value>> ReadObjects(const Value &list, absl::string_view key,
+                                               absl::string_view where) {
+  const auto parsed = [](const Value &value) {
+    return value.is(Kind::text) ? Value::FromJson(value.text()) : absl::StatusOr<Value>(value);
+  };
+  const auto refuse = [&](absl::string_view what, const absl::StatusOr<Value> &found) {
+    return Refuse(where, "expected ", what, ", or JSON of one, but found ",
+                  found.ok() ? absl::string_view(TypeOf(*found)) : found.status().message());
+  };
+  const absl::StatusOr<Value> items = parsed(list);
+  if (!items.ok() || !items->is(Kind::list))
+    return refuse(absl::StrCat("`", key, "` to be a list of objects"), items);
+  std::vector<Value> objects;
+  for (const Value &item : items->list().items) {
+    absl::StatusOr<Value> object = parsed(item);
+    if (!object.ok() || !object->is(Kind::dict))
+      return refuse(absl::StrCat("item ", objects.size() + 1, " of `", key, "` to be an object"),
+                    object);
+    objects.push_back(*std::move(object));
+  }
+  return objects;
 }
 
 namespace {
@@ -162,18 +208,23 @@ absl::Status ReadMessage(const Value &object, bool is_share_gpt, bool is_answer,
     if (name == role_key || name == "weight" ||
         std::find(std::begin(kLearnt), std::end(kLearnt), name) != std::end(kLearnt))
       continue;
-    if (name == "function_call" || (is_call && name == content_key)) {
-      absl::StatusOr<Value> calls = IsAbsent(value) ? Value(jinja::None()) : CallOf(value, where);
+    const bool is_content = name == content_key;
+    if (!is_content && IsAbsent(name, value))
+      continue;
+    if (name == "function_call" || (is_call && is_content)) {
+      absl::StatusOr<Value> calls = CallOf(value, where);
       if (!calls.ok())
         return calls.status();
-      if (!IsAbsent(*calls))
-        members.emplace_back(Value("tool_calls"), *calls);
-      if (is_call)
+      members.emplace_back(Value("tool_calls"), *std::move(calls));
+      if (is_content)
         members.emplace_back(Value("content"), Value(""));
-    } else if (name == content_key) {
-      members.emplace_back(Value("content"), value);
-    } else if (!IsAbsent(value)) {
-      members.emplace_back(key, value);
+    } else if (name == "tool_calls") {
+      absl::StatusOr<std::vector<Value>> calls = ReadObjects(value, name, where);
+      if (!calls.ok())
+        return calls.status();
+      members.emplace_back(key, Value::Sequence(*std::move(calls)));
+    } else {
+      members.emplace_back(is_content ? Value("content") : key, value);
     }
   }
   conversation.messages.push_back(Value::Mapping(std::move(members)));

@@ -56,7 +56,8 @@ absl::Status ReadSide(const Value &object, const char *key, bool is_answer,
   std::string text;
   if (absl::Status status = ReadText(object, key, "", text); !status.ok())
     return status;
-  conversation.messages.push_back(Message(is_answer ? "assistant" : "user", std::move(text)));
+  conversation.messages.push_back(
+      Message(is_answer ? "assistant" : "user", Value(std::move(text))));
   conversation.learnt.push_back(is_answer);
   return absl::OkStatus();
 }
@@ -90,8 +91,8 @@ absl::Status ReadAlpaca(const Value &object, Conversation &conversation) {
     return Refuse("`output` is empty");
   if (!input.empty())
     absl::StrAppend(&instruction, "\n", input);
-  conversation.messages = {Message("user", std::move(instruction)),
-                           Message("assistant", std::move(output))};
+  conversation.messages = {Message("user", Value(std::move(instruction))),
+                           Message("assistant", Value(std::move(output)))};
   conversation.learnt = {false, true};
   return absl::OkStatus();
 }
@@ -137,7 +138,7 @@ absl::Status ReadSystem(const Value &object, ChatRecord &record) {
     Conversation &conversation = record.conversation;
     const Value &first = conversation.messages[0], *content = first.Find("content");
     if (first.Find("role")->text() != "system") {
-      conversation.messages.insert(conversation.messages.begin(), Message("system", system));
+      conversation.messages.insert(conversation.messages.begin(), Message("system", Value(system)));
       conversation.learnt.insert(conversation.learnt.begin(), false);
     } else if (!content || !content->is(Kind::text) || content->text() != system) {
       return Refuse("`", key,

@@ -9,8 +9,8 @@
 //
 //   {"messages": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}
 //   {"conversations": [{"from": "human", "value": "..."}, {"from": "gpt", "value": "..."}]}
-//   {"prompt": "...", "completion": "..."}       or lists of messages, of which the second is
-//   learnt
+//   {"prompt": "...", "completion": "..."}
+//   {"prompt": [{"role": "user", ...}], "completion": [{"role": "assistant", ...}]}
 //   {"instruction": "...", "input": "...", "output": "..."}
 //   {"text": "..."}
 //
@@ -22,9 +22,12 @@
 // their first one. `tools`, `functions`, `documents` and the members of `chat_template_kwargs` are
 // variables of the template, and so is any other column that has the name of one.
 //
-// A column that is null or empty counts as absent. One that may change what the model reads or
-// learns is refused where neither we nor the template reads it. All others, such as an id, are not
-// read, and the record names them.
+// A column that is null or empty counts as absent. Some columns may change what the model reads or
+// learns (record_columns.cpp). Such a column is refused if neither we nor the template reads it.
+// All others, such as an id, are not read, and the record names them.
+//
+// ParseRecord does not render. So ChatForm refuses such a key of a message, such a text or list as
+// a variable, and tools, if the template writes the same text without it (record_reads.cpp).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DATA_RECORDS_H

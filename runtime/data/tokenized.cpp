@@ -31,7 +31,7 @@ namespace boa {
 namespace {
 
 // Of all that the tokens depend on here: another number makes all of them again.
-constexpr int kCacheVersion = 6;
+constexpr int kCacheVersion = 7;
 constexpr int64_t kGroupBytes = 64 << 20;
 constexpr size_t kMostNamed = 16; // columns in a note
 constexpr int64_t kTextHashBlock = 64 << 10, kTextHashBlocks = 256;

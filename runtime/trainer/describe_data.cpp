@@ -118,16 +118,12 @@ private:
       absl::StrAppendFormat(&text, "  %-10s %s\n", name, says);
   }
 
-  std::string Of(int64_t count) const {
-    return Plural(count, part.kind == SourceKind::chat ? "conversation" : "document");
-  }
-
   std::string Documents() const {
     if (!survey.tells_documents)
       return "nothing tells where they begin; tokens(..., end = N) or NAME.idx would";
     if (part.kind == SourceKind::bytes)
       return "1, whose bytes are tokens";
-    return absl::StrCat(Of(survey.lengths.size()),
+    return absl::StrCat(Plural(survey.lengths.size(), "document"),
                         survey.untargeted > 0
                             ? absl::StrCat(", ", survey.untargeted, " of them without a target")
                             : "");
@@ -147,8 +143,8 @@ private:
     const int64_t longer = survey.lengths.Above(context), all = survey.lengths.size();
     if (longer == 0)
       return absl::StrCat(context, ": no document is longer");
-    return absl::StrCat(context, ": ", Of(longer), longer == 1 ? " is" : " are", " longer (",
-                        Percent(longer, all), ")");
+    return absl::StrCat(context, ": ", Plural(longer, "document"), longer == 1 ? " is" : " are",
+                        " longer (", Percent(longer, all), ")");
   }
 
   /// What becomes of documents at the end of a sequence.
@@ -157,10 +153,10 @@ private:
       return "a sequence begins at any byte; nothing is cut off";
     if (!survey.tells_documents)
       return "a sequence ends anywhere, and the next one goes on there; nothing is cut off";
-    const std::string split =
-        survey.split == 0
-            ? "none is split"
-            : Of(survey.split) + (survey.split == 1 ? " is split so" : " are split so");
+    const std::string split = survey.split == 0
+                                  ? "none is split"
+                                  : Plural(survey.split, "document") +
+                                        (survey.split == 1 ? " is split so" : " are split so");
     return absl::StrCat(part.packed
                             ? "packed: at the end of a sequence a document goes on in the next one"
                             : "not packed: a longer document goes on in the next sequence",

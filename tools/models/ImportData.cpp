@@ -138,13 +138,10 @@ std::string describeFit(const ImportedData &data, int64_t context) {
   const int64_t all = data.lengths.size(), longer = data.lengths.Above(context);
   if (all == 0)
     return "";
-  const auto count = [&](int64_t number) {
-    return absl::StrCat(number, data.conversations ? " conversation" : " document",
-                        number == 1 ? "" : "s");
-  };
   const int64_t least = data.lengths.Quantile(0), most = data.lengths.Quantile(1);
-  std::string text = absl::StrCat(
-      count(all), " of ", least == most ? "" : absl::StrCat(least, " to "), most, " tokens; ");
+  std::string text =
+      absl::StrCat(all, all == 1 ? " document of " : " documents of ",
+                   least == most ? "" : absl::StrCat(least, " to "), most, " tokens; ");
   if (longer == 0)
     return text + "none is longer than the context";
   absl::StrAppendFormat(&text,

@@ -33,7 +33,7 @@ struct ImportedData {
 absl::StatusOr<ImportedData> readImportedData(const std::string &data, const std::string &folder,
                                               const std::string &spec, const ModelConfig &config);
 
-/// "200 conversations of 12 to 803 tokens; 9 (4.5%) are longer than the context, and go on in the
+/// "200 documents of 12 to 803 tokens; 9 (4.5%) are longer than the context, and go on in the
 /// next sequence". Empty of tokens(...).
 std::string describeFit(const ImportedData &data, int64_t context);
 

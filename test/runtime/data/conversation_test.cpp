@@ -138,7 +138,7 @@ TEST_F(TokenizedTest, TemplatesWithNames) {
     return *Decode(Opened(), (*documents)[0].tokens, true);
   };
   EXPECT_EQ(text(""), "a<|end|>b<|end|>");
-  EXPECT_EQ(text(R"(, "tools": [1])"), "[1]a<|im_end|>b<|im_end|>");
+  EXPECT_EQ(text(R"(, "tools": [{"n": 1}])"), "[{'n': 1}]a<|im_end|>b<|im_end|>");
   scratch.Write("tokenizer_config.json", config("rag"));
   EXPECT_THAT(std::string(Tokenizer::Open(scratch.path("tokenizer.json")).status().message()),
               HasSubstr("tokenizer_config.json`: `chat_template`: expected a text, or a list with "

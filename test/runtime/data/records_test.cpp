@@ -60,7 +60,12 @@ TEST(RecordsTest, ColumnsAreReadOrRefused) {
                 HasSubstr(absl::StrCat("`", key,
                                        "` changes what the model reads or learns, and is "
                                        "not done; where it should not count, remove it")));
-  EXPECT_THAT(error(R"(, "weight": 0.5)"), HasSubstr("`weight` changes"));
+  for (const char *key : {"weight", "sample_weight", "loss_weight"}) {
+    EXPECT_TRUE(parsed(absl::StrCat(", \"", key, "\": 1")).ok()) << key;
+    for (const char *weight : {"0", "0.5"})
+      EXPECT_THAT(error(absl::StrCat(", \"", key, "\": ", weight)),
+                  HasSubstr(absl::StrCat("`", key, "` changes")));
+  }
   EXPECT_THAT(error(R"(, "train": false)"), HasSubstr("`train` changes"));
   EXPECT_THAT(error(R"(, "kto_tag": false)"), HasSubstr("`kto_tag` changes"));
   EXPECT_THAT(error(R"(, "completion": "c")"), HasSubstr("expected only one of `messages`"));
@@ -95,6 +100,68 @@ TEST(RecordsTest, ColumnsAreReadOrRefused) {
       R"({"id": 1, "source": "web", "score": 0.5, "messages": [{"role": "user", "content": "q", "lang": "en"}, {"role": "assistant", "content": "a"}]})");
   ASSERT_TRUE(described.ok()) << described.status();
   EXPECT_EQ(described->unread, (std::vector<std::string>{"lang", "id", "source", "score"}));
+}
+
+// An empty list in a text is absent where a list is meant, and a text everywhere else.
+TEST(RecordsTest, EmptyListsInTexts) {
+  for (const char *text : {"[]", "{}", " [] "}) {
+    const auto record = ParseRecord(absl::StrCat(
+        R"({"instruction": "How long is this list?", "input": ")", text, R"(", "output": "0"})"));
+    ASSERT_TRUE(record.ok()) << record.status();
+    EXPECT_EQ(record->conversation.messages[0].Find("content")->text(),
+              absl::StrCat("How long is this list?\n", text));
+    const auto calls = ParseRecord(
+        absl::StrCat(R"({"messages": [{"role": "assistant", "content": "a", "tool_calls": ")", text,
+                     R"(", "function_call": ")", text, R"("}], "tools": ")", text, R"("})"));
+    ASSERT_TRUE(calls.ok()) << calls.status();
+    EXPECT_EQ(calls->conversation.messages[0].dict().entries.size(), 2u);
+    EXPECT_FALSE(calls->conversation.has_tools());
+  }
+  EXPECT_THAT(std::string(ParseRecord(R"({"messages": [{"role": "assistant", "content": "a"}],
+                                         "solution": "[]"})")
+                              .status()
+                              .message()),
+              HasSubstr("`solution` changes"));
+}
+
+// Tools are objects, and so are calls. A text is JSON of one.
+TEST(RecordsTest, ToolsAreObjects) {
+  const Template chat = *Template::Parse("{{ tools }}", "chat.jinja");
+  const auto parsed = [&](const std::string &columns, const std::string &of_answer = "") {
+    return ParseRecord(R"({"messages": [{"role": "assistant", "content": "a")" + of_answer + "}]" +
+                           columns + "}",
+                       [&](bool) { return &chat; });
+  };
+  const auto error = [&](const std::string &columns, const std::string &of_answer = "") {
+    return std::string(parsed(columns, of_answer).status().message());
+  };
+  const auto record = parsed(R"(, "tools": ["{\"n\": 1}", {"n": 2}])");
+  ASSERT_TRUE(record.ok()) << record.status();
+  const auto &[name, tools] = record->conversation.variables.at(0);
+  EXPECT_EQ(name, "tools");
+  for (size_t i = 0; i < 2; ++i)
+    EXPECT_EQ(tools.list().items.at(i).Find("n")->integer(), int64_t(i + 1));
+  EXPECT_EQ(error(R"(, "tools": ["{\"n\": 1}", 5])"),
+            "expected item 2 of `tools` to be an object, or JSON of one, but found number");
+  EXPECT_EQ(error(R"(, "tools": ["[]"])"),
+            "expected item 1 of `tools` to be an object, or JSON of one, but found array");
+  EXPECT_THAT(error(R"(, "functions": ["search"])"),
+              HasSubstr("expected item 1 of `functions` to be an object, or JSON of one, but "));
+  EXPECT_EQ(error(R"(, "tools": {"n": 1})"),
+            "expected `tools` to be a list of objects, or JSON of one, but found object");
+  EXPECT_EQ(error("", R"(, "tool_calls": [{}, null])"),
+            "message 1 of `messages`: expected item 2 of `tool_calls` to be an object, or JSON of "
+            "one, but found null");
+  EXPECT_THAT(error("", R"(, "tool_calls": "none")"),
+              HasSubstr("message 1 of `messages`: expected `tool_calls` to be a list of objects"));
+  for (const char *nothing : {"\"\"", "\"[]\""})
+    EXPECT_THAT(
+        std::string(
+            ParseRecord(absl::StrCat(R"({"conversations": [{"from": "function_call", "value": )",
+                                     nothing, "}]}"))
+                .status()
+                .message()),
+        HasSubstr("expected the call of a function to be an object with `name`"));
 }
 
 // What is no form of a record, and what is wrong in one.
