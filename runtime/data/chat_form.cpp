@@ -26,40 +26,6 @@ using namespace records;
 
 namespace {
 
-Value Parts(const std::string &text) {
-  return Value::Sequence({Object({{"type", Value("text")}, {"text", Value(text)}})});
-}
-
-/// The texts of parts, a line each, as servers of models join them.
-Value Joined(const Value &parts) {
-  std::string all;
-  bool is_first = true;
-  for (const Value &part : parts.list().items) {
-    const Value *text = part.Find("text");
-    absl::StrAppend(&all, is_first ? "" : "\n", text && text->is(Kind::text) ? text->text() : "");
-    is_first = false;
-  }
-  return Value(std::move(all));
-}
-
-/// A call of a tool whose arguments are an object, where they were a text of one.
-Value WithObjects(const Value &calls) {
-  std::vector<Value> items;
-  for (const Value &call : calls.list().items) {
-    const Value *function = call.Find("function");
-    const Value *arguments = (function ? *function : call).Find("arguments");
-    items.push_back(call);
-    if (!arguments || !arguments->is(Kind::text))
-      continue;
-    const auto object = Value::FromJson(arguments->text());
-    if (!object.ok() || !object->is(Kind::dict))
-      continue;
-    items.back() = function ? With(call, "function", With(*function, "arguments", *object))
-                            : With(call, "arguments", *object);
-  }
-  return Value::Sequence(std::move(items));
-}
-
 size_t CommonBytes(absl::string_view a, absl::string_view b) {
   const auto parted =
       std::mismatch(a.begin(), a.begin() + ptrdiff_t(std::min(a.size(), b.size())), b.begin());
@@ -71,8 +37,7 @@ size_t CommonBytes(absl::string_view a, absl::string_view b) {
   return at;
 }
 
-/// Some of a text for a message, on one line.
-std::string Shown(absl::string_view text) {
+std::string Excerpt(absl::string_view text) {
   constexpr size_t kMost = 40;
   size_t end = std::min(text.size(), kMost);
   while (end < text.size() && (uint8_t(text[end]) & 0xc0) == 0x80)
@@ -82,15 +47,15 @@ std::string Shown(absl::string_view text) {
                                  end < text.size() ? "..." : "");
 }
 
-absl::Status RefuseParting(const Template &form, size_t message, absl::string_view before,
-                           absl::string_view after) {
+static absl::Status RefuseParting(const Template &form, size_t message, absl::string_view before,
+                                  absl::string_view after) {
   const size_t at = CommonBytes(before, after);
   const size_t shown = at - std::min<size_t>(at, 30);
   return Refuse("`", form.name(), "`: the template asks for message ", message + 1,
                 " in another way than it writes it, so the model would not be asked as it was "
                 "taught. Behind ",
-                Shown(before.substr(shown, at - shown)), ", at byte ", at, ", it asks with ",
-                Shown(before.substr(at)), " and writes ", Shown(after.substr(at)),
+                Excerpt(before.substr(shown, at - shown)), ", at byte ", at, ", it asks with ",
+                Excerpt(before.substr(at)), " and writes ", Excerpt(after.substr(at)),
                 ". {% generation %} in a template says what is learnt; template = \"FILE\" in "
                 "chat(...) names another",
                 form.HasVariable("enable_thinking")
@@ -98,71 +63,9 @@ absl::Status RefuseParting(const Template &form, size_t message, absl::string_vi
                     : "");
 }
 
-constexpr char kProbe[] = "Qx7 zj"; // a content that no template has itself
-
-} // namespace
-
 ChatForm::ChatForm(Template form, ChatSetting setting)
     : form(std::move(form)), setting(std::move(setting)) {
   Try();
-}
-
-/// Finds out how the template takes contents, and what it writes around them.
-void ChatForm::Try() {
-  RenderOptions limits;
-  limits.steps = 500'000; // a template that never ends is found out on the first try
-  bool ends = true;
-  const auto render = [&](std::vector<Value> messages, bool ask) {
-    Conversation conversation;
-    conversation.messages = std::move(messages);
-    absl::StatusOr<Rendered> out = absl::CancelledError();
-    if (ends)
-      out = Render(conversation, conversation.messages.size(), ask, limits);
-    ends = ends && !absl::IsResourceExhausted(out.status());
-    return out.ok() ? std::optional(std::move(out->text)) : std::nullopt;
-  };
-  const auto has_probe = [](const std::optional<std::string> &text) {
-    return text && absl::StrContains(*text, kProbe);
-  };
-  const auto text = render({Message("user", Value(kProbe))}, false);
-  const auto parts = render({Message("user", Parts(kProbe))}, false);
-  if (has_probe(text) && text != parts)
-    contents = Contents::texts;
-  else if (!has_probe(text) && has_probe(parts))
-    contents = Contents::parts;
-
-  const Value user = Message("user", Value("q")), answer = Message("assistant", Value(kProbe));
-  const Value system = Message("system", Value("s"));
-  for (const std::vector<Value> &before : {std::vector{user}, std::vector{system, user}}) {
-    const auto asked = render(before, true), plain = render(before, false);
-    if (asked && plain) {
-      around_messages += *plain;
-      to_ask = asked->substr(CommonBytes(*asked, *plain));
-    }
-    std::vector<Value> messages = before;
-    messages.push_back(answer);
-    const auto whole = render(messages, false);
-    if (!has_probe(whole) || end_of_answer)
-      continue;
-    const size_t at = whole->rfind(kProbe) + absl::string_view(kProbe).size();
-    end_of_answer = std::string(absl::StripTrailingAsciiWhitespace(whole->substr(at)));
-  }
-
-  const auto call = [&](Value arguments) {
-    const Value function = Object({{"name", Value("f")}, {"arguments", std::move(arguments)}});
-    return render(
-        {user, Object({{"role", Value("assistant")},
-                       {"content", Value("")},
-                       {"tool_calls", Value::Sequence({Object({{"id", Value("abcdef123")},
-                                                               {"type", Value("function")},
-                                                               {"function", function}})})}})},
-        false);
-  };
-  if (form.Mentions("arguments")) {
-    const auto as_text = call(Value("{\"k\": 1}")),
-               as_object = call(Object({{"k", Value(int64_t{1})}}));
-    calls_are_objects = as_object && (!as_text || absl::StrContains(*as_text, "\\\"k"));
-  }
 }
 
 std::string ChatForm::TokenOf(absl::string_view name) const {
@@ -172,33 +75,18 @@ std::string ChatForm::TokenOf(absl::string_view name) const {
   return "";
 }
 
-Value ChatForm::Adapted(const Value &message) const {
-  Value out = message;
-  if (const Value *content = message.Find("content")) {
-    if (contents == Contents::texts && content->is(Kind::list))
-      out = With(out, "content", Joined(*content));
-    else if (contents == Contents::parts && content->is(Kind::text))
-      out = With(out, "content", Parts(content->text()));
-  }
-  if (const Value *calls = message.Find("tool_calls"))
-    if (calls_are_objects && calls->is(Kind::list))
-      out = With(out, "tool_calls", WithObjects(*calls));
-  return out;
-}
-
 absl::StatusOr<Rendered> ChatForm::Render(const Conversation &conversation, size_t count, bool ask,
                                           const RenderOptions &limits) const {
-  std::vector<Value> messages;
-  for (size_t i = 0; i < count; ++i)
-    messages.push_back(Adapted(conversation.messages[i]));
-  Members globals;
+  std::vector<std::pair<Value, Value>> globals;
   for (const char *absent : {"tools", "documents"})
     globals.emplace_back(Value(absent), Value(None()));
   for (const auto &[name, text] : setting.tokens)
     globals.emplace_back(Value(name), Value(text));
   for (const auto &[name, value] : conversation.variables) // the last one of a name holds
     globals.emplace_back(Value(name), value);
-  globals.emplace_back(Value("messages"), Value::Sequence(std::move(messages)));
+  const auto first = conversation.messages.begin();
+  globals.emplace_back(Value("messages"),
+                       Value::Sequence(std::vector<Value>(first, first + ptrdiff_t(count))));
   globals.emplace_back(Value("add_generation_prompt"), Value(ask));
   RenderOptions options = limits;
   options.now = setting.date;
@@ -212,47 +100,88 @@ absl::StatusOr<Rendered> ChatForm::Render(const Conversation &conversation, size
   return out;
 }
 
-absl::StatusOr<std::string> ChatForm::Question(const Conversation &conversation) const {
-  absl::StatusOr<Rendered> out = Render(conversation, conversation.messages.size(), true);
+absl::StatusOr<std::string> ChatForm::Question(const Conversation &given) const {
+  absl::StatusOr<Conversation> conversation = Adapt(given);
+  if (!conversation.ok())
+    return conversation.status();
+  absl::StatusOr<Rendered> out = Render(*conversation, conversation->messages.size(), true);
   if (!out.ok())
     return out.status();
   return std::move(out->text);
 }
 
+/// The text up to the end of an answer, without what the template writes behind it only because the
+/// conversation ends there. `count` messages are rendered as `after`.
+absl::string_view ChatForm::UpToEnd(const Conversation &conversation, size_t count,
+                                    absl::string_view before, absl::string_view after) const {
+  absl::string_view text = absl::StripTrailingAsciiWhitespace(after);
+  if (!end_of_answer || end_of_answer->empty())
+    return text;
+  if (!opening.empty() && absl::ConsumeSuffix(&text, opening))
+    text = absl::StripTrailingAsciiWhitespace(text);
+  if (absl::EndsWith(text, *end_of_answer))
+    return text;
+  // Another end, as of a call; or more behind it, which is not there when a user goes on.
+  Conversation longer;
+  longer.messages.assign(conversation.messages.begin(),
+                         conversation.messages.begin() + ptrdiff_t(count));
+  longer.messages.push_back(Value::Mapping(
+      {{Value("role"), Value("user")}, {Value("content"), Value(std::string(kProbe))}}));
+  longer.variables = conversation.variables;
+  if (const absl::StatusOr<Conversation> adapted = Adapt(std::move(longer)); adapted.ok())
+    if (const absl::StatusOr<Rendered> next = Render(*adapted, count + 1, false); next.ok()) {
+      const absl::string_view shared = text.substr(0, CommonBytes(text, next->text));
+      const size_t at = shared.rfind(*end_of_answer);
+      if (shared.size() < text.size() && at != absl::string_view::npos && at >= before.size())
+        return text.substr(0, at + end_of_answer->size());
+    }
+  return text;
+}
+
+/// The end of an answer of which `answer` is the text up to it, in a text that goes on; npos if it
+/// is written in another way there.
 size_t ChatForm::EndIn(absl::string_view text, absl::string_view before,
-                       absl::string_view after) const {
-  absl::string_view answer = absl::StripTrailingAsciiWhitespace(after);
+                       absl::string_view answer) const {
   if (answer.size() > before.size() && absl::StartsWith(text, answer))
     return answer.size();
   // Some templates close the whole text with one more token, behind the mark of the answer.
   const std::string eos = TokenOf("eos_token");
-  absl::string_view mark = end_of_answer ? *end_of_answer : absl::string_view();
-  if (!eos.empty() && absl::ConsumeSuffix(&answer, eos) && absl::ConsumeSuffix(&mark, eos)) {
+  absl::string_view end = end_of_answer ? *end_of_answer : absl::string_view();
+  if (!eos.empty() && absl::ConsumeSuffix(&answer, eos) && absl::ConsumeSuffix(&end, eos)) {
     answer = absl::StripTrailingAsciiWhitespace(answer);
-    mark = absl::StripTrailingAsciiWhitespace(mark);
-    if (!mark.empty() && absl::EndsWith(answer, mark) && absl::StartsWith(text, answer))
+    end = absl::StripTrailingAsciiWhitespace(end);
+    if (!end.empty() && absl::EndsWith(answer, end) && absl::StartsWith(text, answer))
       return answer.size();
   }
   return absl::string_view::npos;
 }
 
-absl::StatusOr<std::vector<ChatText>> ChatForm::Answers(const Conversation &conversation) const {
-  absl::Status status = CheckRead(conversation, [&](const Conversation &some) {
-    return Render(some, some.messages.size(), false);
-  });
+absl::StatusOr<std::vector<ChatText>> ChatForm::Answers(const Conversation &given,
+                                                        const std::function<bool()> &stops) const {
+  const absl::StatusOr<Conversation> adapted = Adapt(given);
+  if (!adapted.ok())
+    return adapted.status();
+  const Conversation &conversation = *adapted;
+  absl::Status status =
+      CheckRead(given, [&](const Conversation &some) -> absl::StatusOr<Rendered> {
+        const absl::StatusOr<Conversation> other = Adapt(some);
+        return other.ok() ? Render(*other, other->messages.size(), false) : other.status();
+      });
   if (!status.ok())
     return status;
   if (form.has_generation())
-    return Enclosed(conversation);
+    return Enclosed(conversation, stops);
   const size_t count = conversation.messages.size();
   absl::StatusOr<Rendered> whole = Render(conversation, count, false);
   if (!whole.ok())
     return whole.status();
   // From the last one back: a text holds as many of the answers before it as it can.
-  std::vector<ChatText> texts = {{whole->text, {}}};
+  Texts texts = {{whole->text, {}}};
   for (size_t i = count; i-- > 0;) {
     if (!conversation.learnt[i])
       continue;
+    if (stops && stops())
+      return absl::CancelledError("interrupted");
     absl::StatusOr<Rendered> before = Render(conversation, i, true);
     if (!before.ok() && i == 0)
       return absl::Status(
@@ -267,12 +196,13 @@ absl::StatusOr<std::vector<ChatText>> ChatForm::Answers(const Conversation &conv
       return after.status();
     if (!absl::StartsWith(after->text, before->text))
       return RefuseParting(form, i, before->text, after->text);
-    size_t end = EndIn(texts.back().text, before->text, after->text);
+    const absl::string_view answer = UpToEnd(conversation, i + 1, before->text, after->text);
+    size_t end = EndIn(texts.back().text, before->text, answer);
     if (end == absl::string_view::npos) {
       if (texts.back().targets.empty())
         texts.pop_back();
       texts.push_back({after->text, {}});
-      end = EndIn(after->text, before->text, after->text);
+      end = EndIn(after->text, before->text, answer);
       if (end == absl::string_view::npos)
         continue; // an empty answer without a mark
     }
@@ -284,7 +214,49 @@ absl::StatusOr<std::vector<ChatText>> ChatForm::Answers(const Conversation &conv
   return texts;
 }
 
-absl::StatusOr<std::vector<ChatText>> ChatForm::Enclosed(const Conversation &conversation) const {
+/// Whether the template encloses contents of messages that are not to be learnt and are no answers.
+/// Most enclose answers alone. Then no place of another message has to be found.
+bool ChatForm::LearnsOthers(const Conversation &conversation, const Rendered &whole) const {
+  if (conversation.left_out.empty())
+    return false;
+  Conversation other = conversation;
+  for (size_t message : conversation.left_out) {
+    std::vector<std::pair<Value, Value>> members = other.messages[message].dict().entries;
+    for (auto &[key, value] : members)
+      if (key.text() == "content")
+        value = Value(std::string(kProbe));
+    other.messages[message] = Value::Mapping(std::move(members));
+  }
+  const absl::StatusOr<Conversation> adapted = Adapt(std::move(other));
+  if (!adapted.ok())
+    return true;
+  const absl::StatusOr<Rendered> changed = Render(*adapted, adapted->messages.size(), false);
+  if (!changed.ok())
+    return true;
+  const auto enclosed = [](const Rendered &text) {
+    std::vector<std::string> parts;
+    for (const auto &[begin, end] : text.generated)
+      parts.push_back(text.text.substr(begin, end - begin));
+    return parts;
+  };
+  return enclosed(whole) != enclosed(*changed);
+}
+
+/// Where a message begins in the text of the whole conversation: at the end of the text of those
+/// before it, as far as it begins the whole.
+std::optional<size_t> ChatForm::BeginOf(const Conversation &conversation, const Rendered &whole,
+                                        size_t message) const {
+  if (message == 0 || message == conversation.messages.size())
+    return message == 0 ? 0 : whole.text.size();
+  for (bool ask : {false, true}) // a template may close a text that does not ask
+    if (const absl::StatusOr<Rendered> part = Render(conversation, message, ask);
+        part.ok() && absl::StartsWith(whole.text, part->text))
+      return part->text.size();
+  return std::nullopt;
+}
+
+absl::StatusOr<std::vector<ChatText>> ChatForm::Enclosed(const Conversation &conversation,
+                                                         const std::function<bool()> &stops) const {
   const size_t count = conversation.messages.size();
   absl::StatusOr<Rendered> whole = Render(conversation, count, false);
   if (!whole.ok())
@@ -293,34 +265,43 @@ absl::StatusOr<std::vector<ChatText>> ChatForm::Enclosed(const Conversation &con
     return Refuse("`", form.name(), "`, line ", whole->unplaced_line,
                   ": a {% generation %} within a macro or a block whose text is used later, so its "
                   "place in the conversation is not known");
-  const std::vector<Rendered::Range> &all = whole->generated;
-  std::vector<bool> is_target(all.size(), true);
-  // How many of them the messages up to one have, tells which are of an answer.
-  const auto blocks_of = [&](size_t messages) -> absl::StatusOr<size_t> {
-    if (messages == 0)
-      return 0;
-    absl::StatusOr<Rendered> part = Render(conversation, messages, false);
-    if (!part.ok())
-      return part.status();
-    return part->generated.size();
-  };
+  std::vector<size_t> left_out;
+  if (LearnsOthers(conversation, *whole))
+    left_out = conversation.left_out;
   for (size_t i = 0; i < count; ++i) {
     const Value *role = conversation.messages[i].Find("role");
-    if (conversation.learnt[i] || !role || !role->is(Kind::text) || role->text() != "assistant")
-      continue;
-    absl::StatusOr<size_t> first = blocks_of(i), last = blocks_of(i + 1);
-    if (!first.ok() || !last.ok())
-      return first.ok() ? last.status() : first.status();
-    if (*first > *last || *last > all.size())
-      return Refuse("`", form.name(), "`: which {% generation %} is of message ", i + 1,
+    if (!conversation.learnt[i] && role && role->is(Kind::text) && role->text() == "assistant")
+      left_out.push_back(i);
+  }
+  const std::vector<Rendered::Range> &all = whole->generated;
+  std::vector<bool> is_target(all.size(), true);
+  for (size_t message : left_out) {
+    const std::optional<size_t> begin = BeginOf(conversation, *whole, message);
+    std::optional<size_t> end;
+    // What lies behind it up to a message whose beginning is known must have nothing to learn.
+    for (size_t next = message + 1; begin && !end && next <= count; ++next) {
+      if (stops && stops())
+        return absl::CancelledError("interrupted");
+      end = BeginOf(conversation, *whole, next);
+      if (!end && conversation.learnt[next])
+        break;
+    }
+    bool is_known = begin && end;
+    for (size_t i = 0; is_known && i < all.size(); ++i) {
+      if (all[i].begin >= *end || all[i].end <= *begin)
+        continue;
+      is_known = *begin <= all[i].begin && all[i].end <= *end;
+      is_target[i] = false;
+    }
+    if (!is_known)
+      return Refuse("`", form.name(), "`: which {% generation %} is of message ", message + 1,
                     ", which is not learnt, cannot be told");
-    std::fill(is_target.begin() + ptrdiff_t(*first), is_target.begin() + ptrdiff_t(*last), false);
   }
   ChatText out = {std::move(whole->text), {}};
   for (size_t i = 0; i < all.size(); ++i)
     if (is_target[i] && all[i].begin < all[i].end)
       out.targets.push_back(all[i]);
-  return std::vector<ChatText>{std::move(out)};
+  return Texts{std::move(out)};
 }
 
 } // namespace boa

@@ -9,6 +9,7 @@
 #include "runtime/abi/sources.h"
 #include "runtime/support/refuse.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -16,6 +17,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <set>
 #include <utility>
 
 namespace boa {
@@ -52,11 +55,13 @@ static std::string ContentOf(const Tokenizer &tokenizer, int32_t id) {
 }
 
 absl::Status ConversationEncoder::Open(const std::string &form, const std::string &date) {
-  ChatSetting setting = {tokenizer->chat().tokens, DateOf(date.empty() ? Today() : date)};
+  ChatSetting setting = {tokenizer->chat().tokens, DateOf(date.empty() ? Today() : date), {}};
   for (auto [name, id] :
        {std::pair("bos_token", tokenizer->bos()), std::pair("eos_token", tokenizer->eos())})
     if (id >= 0)
       setting.tokens.emplace_back(name, ContentOf(*tokenizer, id));
+  for (const AddedToken &token : tokenizer->added_tokens())
+    setting.added.push_back(token.content);
   const auto take = [&](absl::StatusOr<Template> jinja, std::shared_ptr<const ChatForm> &to) {
     if (!jinja.ok())
       return jinja.status();
@@ -117,24 +122,59 @@ ConversationEncoder::CreateToAsk(std::shared_ptr<const Tokenizer> tokenizer,
   return made;
 }
 
+/// The tokens that a template writes at contents of system and user, with nothing but white space
+/// between.
+std::vector<int32_t> ConversationEncoder::TokensAtContents(const ChatForm &form) const {
+  std::vector<int32_t> found;
+  const absl::string_view text = form.around();
+  for (int32_t id : tokenizer->FindAdded(text))
+    for (size_t at = 0; (at = text.find(ChatForm::kProbe, at)) != absl::string_view::npos; ++at) {
+      const std::string token = ContentOf(*tokenizer, id);
+      if (absl::EndsWith(absl::StripTrailingAsciiWhitespace(text.substr(0, at)), token) ||
+          absl::StartsWith(
+              absl::StripLeadingAsciiWhitespace(text.substr(at + ChatForm::kProbe.size())), token))
+        found.push_back(id);
+    }
+  return found;
+}
+
 /// The tokens that templates write around contents. A user must not be able to write them, also
-/// where the file does not call them special. <think> is none of them where </think> is there: what
-/// an answer has in it is the model's own.
+/// where the file does not call them special. Pairs such as <think> and </think> are none of them,
+/// unless they enclose what a user writes or end an answer: they are what the model writes.
 void ConversationEncoder::FindStructure() {
-  structure = {tokenizer->bos(), tokenizer->eos()};
+  std::set<int32_t> found = {tokenizer->bos(), tokenizer->eos()};
+  std::map<int32_t, int32_t> pairs; // both ways
+  for (const AddedToken &token : tokenizer->added_tokens()) {
+    if (tokenizer->Ends(token.id))
+      found.insert(token.id);
+    if (const size_t slash = token.content.find('/'); slash != std::string::npos) {
+      const int32_t first = tokenizer->Find(std::string(token.content).erase(slash, 1));
+      if (first >= 0 && tokenizer->IsAdded(first)) {
+        pairs[first] = token.id;
+        pairs[token.id] = first;
+      }
+    }
+  }
   for (const auto *form : {&plain, &with_tools}) {
     if (!*form)
       continue;
-    for (int32_t id :
-         tokenizer->FindAdded(absl::StrCat((*form)->around(), "\n", (*form)->end().value_or(""))))
-      structure.push_back(id);
-    for (int32_t id : tokenizer->FindAdded((*form)->ask())) {
-      const std::string text = ContentOf(*tokenizer, id);
-      if (tokenizer->Find(absl::StrCat("</", text.substr(std::min<size_t>(text.size(), 1)))) < 0)
-        structure.push_back(id);
-    }
+    const std::string end = (*form)->end().value_or("");
+    for (const std::vector<int32_t> &ids : {TokensAtContents(**form), tokenizer->FindAdded(end)})
+      found.insert(ids.begin(), ids.end());
+    for (int32_t id : tokenizer->FindAdded(absl::StrCat((*form)->around(), "\n", (*form)->ask())))
+      if (pairs.count(id) == 0)
+        found.insert(id);
   }
-  marks = std::make_shared<ContentMarks>(*tokenizer, structure);
+  std::vector<int32_t> of_answers;
+  for (auto [one, other] : pairs)
+    if (found.count(one) == 0 && found.count(other) == 0)
+      of_answers.push_back(one);
+    else
+      found.insert({one, other});
+  for (int32_t id : found) // some files have runs of white space as tokens
+    if (id >= 0 && !absl::StripAsciiWhitespace(ContentOf(*tokenizer, id)).empty())
+      structure.push_back(id);
+  marks = std::make_shared<ContentMarks>(*tokenizer, structure, of_answers);
 }
 
 const Template *ConversationEncoder::TemplateFor(bool tools) const {
@@ -148,18 +188,7 @@ ConversationEncoder::FormFor(const Conversation &conversation) const {
   return conversation.has_tools() && with_tools ? with_tools.get() : plain.get();
 }
 
-/// The first token of what stands behind an answer, or all of it.
-std::string ConversationEncoder::EndMark(const ChatForm &form) const {
-  const std::string end = form.end().value_or("");
-  std::string first;
-  for (int32_t id : tokenizer->FindAdded(end))
-    if (const std::string text = ContentOf(*tokenizer, id);
-        absl::StartsWith(end, text) && text.size() > first.size())
-      first = text;
-  return first.empty() ? end : first;
-}
-
-std::string ConversationEncoder::EndOfAnswer() const { return plain ? EndMark(*plain) : ""; }
+std::string ConversationEncoder::EndOfAnswer() const { return plain ? plain->mark() : ""; }
 
 /// What ends an answer must be a token. Otherwise a user could write it.
 absl::Status ConversationEncoder::CheckForm(const ChatForm &form) {
@@ -170,13 +199,20 @@ absl::Status ConversationEncoder::CheckForm(const ChatForm &form) {
   };
   if (form.end()->empty())
     return refuse(" writes nothing behind an answer, so a model would not learn where to end; ",
-                  tokenizer->eos() < 0 ? "the file names no token that ends a text; `eos_token` in "
-                                         "tokenizer_config.json beside it does"
-                                       : "`{{ eos_token }}` there writes the token that ends a "
-                                         "text");
-  const std::string end = EndMark(form);
+                  tokenizer->eos() < 0
+                      ? "two steps mend that: `eos_token` in tokenizer_config.json beside the file "
+                        "names a token that ends a text, and `{{ eos_token }}` behind the answers "
+                        "of the template writes it"
+                      : "`{{ eos_token }}` there writes the token that ends a text");
+  const std::string end = form.mark();
   if (const int32_t id = tokenizer->Find(end); id < 0 || !tokenizer->IsAdded(id))
     return refuse(" ends an answer with `", end, "`, which is no added token");
+  for (int32_t id : tokenizer->FindAdded(form.ask()))
+    if (const std::string token = ContentOf(*tokenizer, id);
+        token != end && !absl::StripAsciiWhitespace(token).empty() &&
+        absl::StrContains(*form.end(), token))
+      return refuse(" writes ", Excerpt(*form.end()), " behind an answer, and `", token,
+                    "` to ask for one, so a model would learn to go on behind the end");
   return absl::OkStatus();
 }
 
@@ -264,6 +300,57 @@ static absl::Status WithoutMark(const absl::Status &status, const std::string &m
              : absl::Status(status.code(), absl::StrReplaceAll(status.message(), {{mark, ""}}));
 }
 
+/// A template that looks for special tokens in contents finds them in the text as it is, but not in
+/// the marked one, in which they have no meaning.
+static absl::Status CompareMarked(const Template &form, const std::string &marked,
+                                  const std::string &plain) {
+  if (marked == plain)
+    return absl::OkStatus();
+  const size_t at = CommonBytes(marked, plain), shown = at - std::min<size_t>(at, 30);
+  return Refuse("`", form.name(),
+                "`: the template looks for special tokens in contents, which are "
+                "text here. Behind ",
+                Excerpt(absl::string_view(plain).substr(shown, at - shown)), " it writes ",
+                Excerpt(absl::string_view(plain).substr(at)), " where they are tokens, and ",
+                Excerpt(absl::string_view(marked).substr(at)), " where they are text");
+}
+
+/// The texts of an adapted conversation with marks in its contents.
+absl::StatusOr<std::vector<ChatText>>
+ConversationEncoder::MarkedAnswers(const ChatForm &form, const Conversation &conversation,
+                                   const std::function<bool()> &stops, std::string &mark) const {
+  Conversation marked = conversation;
+  absl::StatusOr<std::string> found = marks->Mark(marked, form.jinja().text());
+  if (!found.ok())
+    return found.status();
+  mark = *std::move(found);
+  absl::StatusOr<std::vector<ChatText>> texts = form.Answers(marked, stops);
+  if (!texts.ok())
+    return WithoutMark(texts.status(), mark);
+  if (mark.empty())
+    return texts;
+  const absl::StatusOr<std::vector<ChatText>> plain = form.Answers(conversation, stops);
+  if (!plain.ok())
+    return plain.status();
+  bool is_same = texts->size() == plain->size();
+  for (size_t i = 0; i < std::min(texts->size(), plain->size()); ++i) {
+    const ChatText &one = (*texts)[i], &other = (*plain)[i];
+    const Unmarked unmarked = ContentMarks::Unmark(one.text, mark);
+    if (absl::Status status = CompareMarked(form.jinja(), unmarked.text, other.text); !status.ok())
+      return status;
+    is_same &= std::equal(one.targets.begin(), one.targets.end(), other.targets.begin(),
+                          other.targets.end(), [&](const auto &a, const auto &b) {
+                            return unmarked.PlaceOf(a.begin) == b.begin &&
+                                   unmarked.PlaceOf(a.end) == b.end;
+                          });
+  }
+  if (!is_same)
+    return Refuse("`", form.jinja().name(),
+                  "`: special tokens in contents, which are text here, "
+                  "change which parts are learnt");
+  return texts;
+}
+
 absl::Status ConversationEncoder::EncodeQuestion(const std::vector<ChatMessage> &messages,
                                                  std::vector<int32_t> &tokens) {
   Conversation conversation;
@@ -273,6 +360,7 @@ absl::Status ConversationEncoder::EncodeQuestion(const std::vector<ChatMessage> 
   absl::StatusOr<const ChatForm *> form = FormFor(conversation);
   if (!form.ok())
     return form.status();
+  const Conversation unmarked = conversation;
   absl::StatusOr<std::string> mark = "";
   if (!tokenizer->NormalizesSpecial())
     mark = marks->Mark(conversation, (*form)->jinja().text());
@@ -285,6 +373,14 @@ absl::Status ConversationEncoder::EncodeQuestion(const std::vector<ChatMessage> 
   absl::StatusOr<std::string> text = (*form)->Question(conversation);
   if (!text.ok())
     return WithoutMark(text.status(), *mark);
+  if (!mark->empty()) {
+    const absl::StatusOr<std::string> plain = (*form)->Question(unmarked);
+    absl::Status status = plain.status();
+    if (status.ok())
+      status = CompareMarked((*form)->jinja(), ContentMarks::Unmark(*text, *mark).text, *plain);
+    if (!status.ok())
+      return status;
+  }
   absl::StatusOr<LearntTokens> encoded = EncodeText({*std::move(text), {}}, *mark);
   if (!encoded.ok())
     return encoded.status();
@@ -312,7 +408,8 @@ absl::Status ConversationEncoder::CheckContent(const std::string &content) {
                 "changed");
 }
 
-absl::StatusOr<std::vector<LearntTokens>> ConversationEncoder::Encode(const ChatRecord &record) {
+absl::StatusOr<std::vector<LearntTokens>>
+ConversationEncoder::Encode(const ChatRecord &record, const std::function<bool()> &stops) {
   std::vector<LearntTokens> documents;
   if (record.is_pair) {
     absl::StatusOr<LearntTokens> pair = EncodePair(record);
@@ -324,14 +421,16 @@ absl::StatusOr<std::vector<LearntTokens>> ConversationEncoder::Encode(const Chat
     absl::StatusOr<const ChatForm *> form = FormFor(conversation);
     if (!form.ok())
       return form.status();
-    absl::StatusOr<std::string> mark = marks->Mark(conversation, (*form)->jinja().text());
-    if (!mark.ok())
-      return mark.status();
-    absl::StatusOr<std::vector<ChatText>> texts = (*form)->Answers(conversation);
+    // Before it is marked: arguments of calls are read as JSON.
+    absl::StatusOr<Conversation> adapted = (*form)->Adapt(std::move(conversation));
+    if (!adapted.ok())
+      return adapted.status();
+    std::string mark;
+    absl::StatusOr<std::vector<ChatText>> texts = MarkedAnswers(**form, *adapted, stops, mark);
     if (!texts.ok())
-      return WithoutMark(texts.status(), *mark);
+      return texts.status();
     for (const ChatText &text : *texts) {
-      absl::StatusOr<LearntTokens> document = EncodeText(text, *mark);
+      absl::StatusOr<LearntTokens> document = EncodeText(text, mark);
       if (!document.ok())
         return document.status();
       documents.push_back(*std::move(document));

@@ -10,7 +10,8 @@
 // text before it. So no token is half of the question and half of the answer.
 //
 // Contents of messages are text (content_marks.h). A special token in one, such as <|im_end|>, has
-// no meaning: nobody can end a turn by writing so.
+// no meaning: nobody can end a turn by writing so. Where a template itself looks for such a token
+// in a content, it would write another text than the one that is read, so that is refused.
 //
 // A prompt and its completion have no template: the completion goes on where the prompt ends, and
 // the token that ends a text follows. A text is a completion of nothing.
@@ -31,6 +32,7 @@
 #include "absl/status/statusor.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -68,8 +70,9 @@ public:
                                                          const std::string &date = "");
 
   /// The documents of a record: one, but where a template writes answers in another way once the
-  /// conversation goes on.
-  absl::StatusOr<std::vector<LearntTokens>> Encode(const ChatRecord &);
+  /// conversation goes on. The error is kCancelled once `stops` says so.
+  absl::StatusOr<std::vector<LearntTokens>> Encode(const ChatRecord &,
+                                                   const std::function<bool()> &stops = {});
   /// Appends the tokens of a conversation, and of what stands before an answer.
   absl::Status EncodeQuestion(const std::vector<ChatMessage> &, std::vector<int32_t> &tokens);
   /// Of a template: the text that ends an answer, "" if there is none.
@@ -84,8 +87,11 @@ private:
   absl::StatusOr<const ChatForm *> FormFor(const Conversation &) const;
   absl::StatusOr<LearntTokens> EncodePair(const ChatRecord &);
   absl::StatusOr<LearntTokens> EncodeText(const ChatText &, absl::string_view mark);
+  absl::StatusOr<std::vector<ChatText>> MarkedAnswers(const ChatForm &, const Conversation &,
+                                                      const std::function<bool()> &stops,
+                                                      std::string &mark) const;
   void FindStructure();
-  std::string EndMark(const ChatForm &) const;
+  std::vector<int32_t> TokensAtContents(const ChatForm &) const;
   absl::Status CheckForm(const ChatForm &);
   absl::Status CheckAround();
   absl::Status CheckContent(const std::string &content);

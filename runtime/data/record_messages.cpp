@@ -118,9 +118,8 @@ absl::StatusOr<std::vector<Value>> ReadObjects(const Value &list, absl::string_v
 
 namespace {
 
-/// Whether a message is learnt, of which `answer` says whether it could be.
+/// Whether a message may be learnt. `answer` says whether a record may ask for it.
 absl::Status ReadLearnt(const Value &object, absl::string_view where, bool answer, bool &learnt) {
-  learnt = answer;
   if (const Value *weight = Given(object, "weight")) {
     const bool is_number = weight->is(Kind::integer) || weight->is(Kind::real);
     if (!is_number || (weight->real() != 0 && weight->real() != 1))
@@ -199,8 +198,9 @@ absl::Status ReadMessage(const Value &object, bool is_share_gpt, bool is_answer,
   const bool is_call = is_share_gpt && role == "function_call";
   if (is_share_gpt)
     role = RoleOf(role);
-  bool learnt = false;
-  if (status = ReadLearnt(object, where, role == "assistant", learnt); !status.ok())
+  const bool is_assistant = role == "assistant";
+  bool learnt = is_answer;
+  if (status = ReadLearnt(object, where, is_assistant, learnt); !status.ok())
     return status;
   Members members = {{Value("role"), Value(role)}};
   for (const auto &[key, value] : object.dict().entries) {
@@ -227,8 +227,10 @@ absl::Status ReadMessage(const Value &object, bool is_share_gpt, bool is_answer,
       members.emplace_back(is_content ? Value("content") : key, value);
     }
   }
+  if (!is_assistant && !learnt)
+    conversation.left_out.push_back(conversation.messages.size());
   conversation.messages.push_back(Value::Mapping(std::move(members)));
-  conversation.learnt.push_back(is_answer && learnt);
+  conversation.learnt.push_back(is_assistant && learnt);
   return absl::OkStatus();
 }
 

@@ -140,6 +140,8 @@ absl::Status ReadSystem(const Value &object, ChatRecord &record) {
     if (first.Find("role")->text() != "system") {
       conversation.messages.insert(conversation.messages.begin(), Message("system", Value(system)));
       conversation.learnt.insert(conversation.learnt.begin(), false);
+      for (size_t &message : conversation.left_out)
+        ++message;
     } else if (!content || !content->is(Kind::text) || content->text() != system) {
       return Refuse("`", key,
                     "` differs from the system prompt that the messages have; remove one "

@@ -284,9 +284,12 @@ private:
 
   absl::Status Show(int64_t bytes) const {
     options.cache.show(done_bytes + bytes, all_bytes);
-    return options.cache.stops() ? absl::CancelledError("interrupted while tokens were made; the "
-                                                        "next run makes those that lack")
-                                 : absl::OkStatus();
+    return options.cache.stops() ? Stopped() : absl::OkStatus();
+  }
+
+  static absl::Status Stopped() {
+    return absl::CancelledError("interrupted while tokens were made; the next run makes those that "
+                                "lack");
   }
 
   /// Without a writer the tokens are only looked at.
@@ -372,7 +375,10 @@ private:
         if (unread.size() < kMostNamed &&
             std::find(unread.begin(), unread.end(), column) == unread.end())
           unread.push_back(column);
-      absl::StatusOr<std::vector<LearntTokens>> documents = encoder.Encode(*record);
+      absl::StatusOr<std::vector<LearntTokens>> documents =
+          encoder.Encode(*record, options.cache.stops);
+      if (absl::IsCancelled(documents.status()))
+        return Stopped();
       if (!documents.ok())
         return AtLine(file.path(), number, documents.status());
       parted += documents->size() > 1;

@@ -27,7 +27,8 @@ namespace boa {
 /// What templates take. A message is a mapping with `role`, and all else that the user gave it.
 struct Conversation {
   std::vector<jinja::Value> messages;
-  std::vector<bool> learnt; // by message: whether it is an answer from which the model learns
+  std::vector<bool> learnt;     // by message: whether it is an answer from which the model learns
+  std::vector<size_t> left_out; // messages that are no answers, and are not to be learnt either
   /// Other variables of the template: tools, documents, enable_thinking and so on.
   std::vector<std::pair<std::string, jinja::Value>> variables;
   bool has_tools() const;

@@ -55,15 +55,23 @@ size_t Unmarked::PlaceOf(size_t marked) const {
   return marked - taken;
 }
 
-ContentMarks::ContentMarks(const Tokenizer &tokenizer, const std::vector<int32_t> &structure) {
+ContentMarks::ContentMarks(const Tokenizer &tokenizer, const std::vector<int32_t> &structure,
+                           const std::vector<int32_t> &of_answers) {
+  const auto has = [](const std::vector<int32_t> &ids, const AddedToken &token) {
+    return std::find(ids.begin(), ids.end(), token.id) != ids.end();
+  };
   for (const AddedToken &token : tokenizer.added_tokens())
-    if (token.special || std::find(structure.begin(), structure.end(), token.id) != structure.end())
+    if (token.special || has(structure, token))
       tokens.push_back(token);
-  for (const AddedToken &token : tokens) // that stay where they are from now on
+  for (const AddedToken &token : tokens) { // that stay where they are from now on
     finder.Add(token, token.content);
+    if (!has(of_answers, token))
+      answer_finder.Add(token, token.content);
+  }
 }
 
-std::string ContentMarks::MarkText(const std::string &text, absl::string_view mark) const {
+static std::string MarkText(const AddedFinder &finder, const std::string &text,
+                            absl::string_view mark) {
   std::string out;
   size_t done = 0;
   for (size_t at = 0; at < text.size(); ++at) {
@@ -77,7 +85,7 @@ std::string ContentMarks::MarkText(const std::string &text, absl::string_view ma
   return out.append(text, done);
 }
 
-bool ContentMarks::Needs(const Value &value) const {
+static bool Needs(const AddedFinder &finder, const Value &value) {
   return AnyText(value, [&](const std::string &text) {
     for (size_t at = 0; at < text.size(); ++at)
       if (finder.MayBeginAt(text, at))
@@ -94,22 +102,22 @@ static bool IsName(const Value &value) {
                      [](char c) { return absl::ascii_isalpha(c) || c == '_'; });
 }
 
-Value ContentMarks::MarkValue(const Value &value, absl::string_view mark) const {
+static Value MarkValue(const AddedFinder &finder, const Value &value, absl::string_view mark) {
   switch (value.kind()) {
   case Kind::text:
-    return Value(MarkText(value.text(), mark));
+    return Value(MarkText(finder, value.text(), mark));
   case Kind::list: {
     std::vector<Value> items;
     for (const Value &item : value.list().items)
-      items.push_back(MarkValue(item, mark));
+      items.push_back(MarkValue(finder, item, mark));
     return Value::Sequence(std::move(items));
   }
   case Kind::dict: {
     std::vector<std::pair<Value, Value>> entries;
     for (const auto &[key, member] : value.dict().entries) {
       const bool is_role = key.is(Kind::text) && key.text() == "role" && IsName(member);
-      entries.emplace_back(IsName(key) ? key : MarkValue(key, mark),
-                           is_role ? member : MarkValue(member, mark));
+      entries.emplace_back(IsName(key) ? key : MarkValue(finder, key, mark),
+                           is_role ? member : MarkValue(finder, member, mark));
     }
     return Value::Mapping(std::move(entries));
   }
@@ -118,28 +126,34 @@ Value ContentMarks::MarkValue(const Value &value, absl::string_view mark) const 
   }
 }
 
+static bool IsAnswer(const Value &message) {
+  const Value *role = message.Find("role");
+  return role && role->is(Kind::text) && role->text() == "assistant";
+}
+
 absl::StatusOr<std::string> ContentMarks::Mark(Conversation &conversation,
                                                absl::string_view jinja) const {
-  std::vector<Value *> values;
+  std::vector<std::pair<Value *, const AddedFinder *>> values;
   for (Value &message : conversation.messages)
-    values.push_back(&message);
+    values.emplace_back(&message, IsAnswer(message) ? &answer_finder : &finder);
   for (auto &[name, value] : conversation.variables)
-    values.push_back(&value);
+    values.emplace_back(&value, &finder);
   const auto any = [&](const auto &test) {
     return std::any_of(values.begin(), values.end(),
-                       [&](const Value *value) { return test(*value); });
+                       [&](const auto &entry) { return test(*entry.first, *entry.second); });
   };
-  if (!any([&](const Value &value) { return Needs(value); }))
+  const auto needs = [](const Value &value, const AddedFinder &of) { return Needs(of, value); };
+  if (!any(needs))
     return "";
   for (int i = 0; i < kMarks; ++i) {
     const std::string mark = MarkAt(i);
     const auto has = [&](const std::string &text) { return absl::StrContains(text, mark); };
     if (absl::StrContains(jinja, mark) ||
-        any([&](const Value &value) { return AnyText(value, has); }))
+        any([&](const Value &value, const AddedFinder &) { return AnyText(value, has); }))
       continue;
-    for (Value *value : values)
-      if (Needs(*value))
-        *value = MarkValue(*value, mark);
+    for (const auto &[value, of] : values)
+      if (Needs(*of, *value))
+        *value = MarkValue(*of, *value, mark);
     return mark;
   }
   return Refuse("a conversation with special tokens and all of U+FDD0 to U+FDEF, of which one is "

@@ -10,6 +10,10 @@
 // might go on in what the template writes behind a content. The template carries it along. Behind
 // the rendering it is taken out, and no special token is found where it stood.
 //
+// What a model thinks stands in its answers between tokens such as <think> and </think>. Templates
+// look for them, and the model writes them as tokens. So in messages of the assistant these keep
+// their meaning.
+//
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TOKENIZER_CONTENT_MARKS_H
 #define BOA_RUNTIME_TOKENIZER_CONTENT_MARKS_H
@@ -41,8 +45,9 @@ struct Unmarked {
 
 class ContentMarks {
 public:
-  /// Marks special tokens, and those of `structure`.
-  ContentMarks(const Tokenizer &, const std::vector<int32_t> &structure);
+  /// Marks special tokens, and those of `structure`; in messages of the assistant not `of_answers`.
+  ContentMarks(const Tokenizer &, const std::vector<int32_t> &structure,
+               const std::vector<int32_t> &of_answers = {});
   ContentMarks(const ContentMarks &) = delete;
   ContentMarks &operator=(const ContentMarks &) = delete;
 
@@ -52,12 +57,8 @@ public:
   static Unmarked Unmark(absl::string_view text, absl::string_view mark);
 
 private:
-  std::string MarkText(const std::string &, absl::string_view mark) const;
-  bool Needs(const jinja::Value &) const;
-  jinja::Value MarkValue(const jinja::Value &, absl::string_view mark) const;
-
   std::vector<AddedToken> tokens;
-  AddedFinder finder;
+  AddedFinder finder, answer_finder;
 };
 
 } // namespace boa

@@ -7,13 +7,18 @@
 #include "runtime/trainer/sequence_text.h"
 
 #include "runtime/support/printable.h"
+#include "runtime/tokenizer/added.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace boa {
 namespace {
@@ -26,8 +31,11 @@ public:
   Writer(const Data::Sequence &sequence, bool masked,
          const std::shared_ptr<const Tokenizer> &tokenizer, Marks marks)
       : sequence(sequence), masked(masked), tokenizer(tokenizer), marks(marks) {
-    if (tokenizer)
-      decoder.emplace(tokenizer, /*show_special=*/true);
+    if (!tokenizer)
+      return;
+    decoder.emplace(tokenizer, /*show_special=*/true);
+    for (const AddedToken &token : tokenizer->added_tokens())
+      finder.Add(token, token.content);
   }
 
   std::string Write() {
@@ -68,7 +76,15 @@ private:
     if (is_learnt != learnt)
       Flush();
     learnt = is_learnt;
-    absl::StrAppend(&run, is_number() && !run.empty() ? " " : "", TextOf(token));
+    run += is_number() && !run.empty() ? " " : "";
+    Append(token);
+  }
+
+  void Append(int32_t token) {
+    const size_t begin = run.size();
+    run += TextOf(token);
+    if (tokenizer && token < tokenizer->size() && tokenizer->IsAdded(token))
+      added.emplace_back(begin, run.size());
   }
 
   void AddMasked(int32_t shown, int32_t target) {
@@ -78,7 +94,7 @@ private:
     Add(shown, true);
     if (shown != target) {
       run += "=";
-      run += TextOf(target);
+      Append(target);
     }
     Flush();
     Mark(false);
@@ -110,7 +126,37 @@ private:
     text += is_number() && !ends_line ? " " : "";
     Mark(learnt);
     ends_line = run.back() == '\n';
-    std::string_view rest = run;
+    size_t done = 0;
+    for (size_t begin : Spelled()) {
+      WriteText(std::string_view(run).substr(done, begin - done));
+      text += '\\';
+      done = begin;
+    }
+    WriteText(std::string_view(run).substr(done));
+    run.clear();
+    added.clear();
+  }
+
+  /// Where the run spells an added token, but has another one there, or several.
+  std::vector<size_t> Spelled() const {
+    std::vector<size_t> places;
+    size_t done = 0;
+    const auto search = [&](size_t end) {
+      std::vector<Section> sections;
+      finder.Split(absl::string_view(run).substr(done, end - done), /*special=*/true, {}, sections);
+      for (const Section &section : sections)
+        if (section.token && !absl::StripAsciiWhitespace(section.token->content).empty())
+          places.push_back(size_t(section.text.data() - run.data()));
+    };
+    for (const auto &[begin, end] : added) {
+      search(begin);
+      done = end;
+    }
+    search(run.size());
+    return places;
+  }
+
+  void WriteText(std::string_view rest) {
     while (!rest.empty()) {
       const size_t line = std::min(rest.find('\n'), rest.size());
       for (char c : PrintableName(rest.substr(0, line))) {
@@ -122,7 +168,6 @@ private:
         text += "\\n\n";
       rest.remove_prefix(std::min(line + 1, rest.size()));
     }
-    run.clear();
   }
 
   void Mark(bool is_learnt) {
@@ -144,9 +189,11 @@ private:
   const Marks marks;
   std::optional<StreamDecoder> decoder;
   std::string text;
-  std::string run;                     // not in the text yet
-  bool learnt = false, marked = false; // of the run; of the text until now
-  bool ends_line = true;               // of the text
+  AddedFinder finder;
+  std::string run;                              // not in the text yet
+  std::vector<std::pair<size_t, size_t>> added; // where it has added tokens
+  bool learnt = false, marked = false;          // of the run; of the text until now
+  bool ends_line = true;                        // of the text
 };
 
 } // namespace

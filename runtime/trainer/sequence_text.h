@@ -7,7 +7,7 @@
 //
 // What a model reads, for a person to look at. Learnt tokens are marked. Newlines are written as
 // \n, and break the line. Other control characters, and bytes that are no text, are written as
-// \xNN.
+// \xNN. A backslash stands before text that spells an added token but is none: \<|im_end|>.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TRAINER_SEQUENCE_TEXT_H
@@ -26,7 +26,7 @@ enum class Marks {
   colours   // for a terminal
 };
 
-/// Special tokens are written as in a text. Of masked tokens, `[shown=learnt]` has both. Without a
+/// Added tokens are written as in a text. Of masked tokens, `[shown=learnt]` has both. Without a
 /// tokenizer, tokens are bytes, or numbers if the source is not of bytes.
 std::string TextOfSequence(const Data::Sequence &, bool masked,
                            const std::shared_ptr<const Tokenizer> &, Marks);

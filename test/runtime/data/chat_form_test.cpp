@@ -34,7 +34,8 @@ protected:
     absl::StatusOr<Template> parsed = Template::Parse(jinja, "chat.jinja");
     if (!parsed.ok())
       return parsed.status();
-    const ChatForm form(*parsed, {{{"bos_token", "<s>"}, {"eos_token", "</s>"}}, std::nullopt});
+    const ChatForm form(*parsed,
+                        {{{"bos_token", "<s>"}, {"eos_token", "</s>"}}, std::nullopt, added});
     absl::StatusOr<ChatRecord> record = ParseRecord(line, [&](bool) { return &form.jinja(); });
     if (!record.ok())
       return record.status();
@@ -63,6 +64,7 @@ protected:
     return std::string(Marked(jinja, line).status().message());
   }
 
+  std::vector<std::string> added; // tokens of the tokenizer
   const std::string two = R"({"messages": [{"role": "user", "content": "a"},
       {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"},
       {"role": "assistant", "content": "d"}]})",
@@ -172,6 +174,82 @@ TEST_F(ChatFormTest, GenerationSaysWhatIsLearnt) {
             "later, so its place in the conversation is not known");
 }
 
+// An answer that is not learnt loses its own blocks, by their places in the whole conversation.
+TEST_F(ChatFormTest, BlocksOfOneMessage) {
+  // One more block at the end of each text, which belongs to the last answer.
+  const std::string closes =
+      "{% for m in messages %}<{{ m.role }}>{% if m.role == 'assistant' %}{% generation %}"
+      "{{ m.content }}<end>{% endgeneration %}{% else %}{{ m.content }}<end>{% endif %}{% endfor %}"
+      "{% if add_generation_prompt %}<assistant>{% elif messages[-1].role == 'assistant' %}"
+      "{% generation %}</s>{% endgeneration %}{% else %}</s>{% endif %}";
+  EXPECT_EQ(Text(closes, first_not),
+            "<user>a<end><assistant>b<end><user>c<end><assistant>[d<end>][</s>]");
+  const std::string last_not = R"({"messages": [{"role": "user", "content": "a"},
+      {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"},
+      {"role": "assistant", "content": "d", "weight": 0}]})";
+  EXPECT_EQ(Text(closes, last_not),
+            "<user>a<end><assistant>[b<end>]<user>c<end><assistant>d<end></s>");
+  // One more in the last answer alone.
+  const std::string thinks =
+      "{% for m in messages %}<{{ m.role }}>{% if m.role == 'assistant' %}{% if loop.last %}"
+      "{% generation %}hm{{ m.content }}{% endgeneration %}|{% endif %}"
+      "{% generation %}{{ m.content }}<end>{% endgeneration %}{% else %}{{ m.content }}{% endif %}"
+      "{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}";
+  EXPECT_EQ(Text(thinks, first_not), "<user>a<assistant>b<end><user>c<assistant>[hmd]|[d<end>]");
+  // Messages of other roles, where a template encloses them.
+  const std::string any = "{% for m in messages %}<{{ m.role }}>{% if m.role == 'user' %}"
+                          "{{ m.content }}{% else %}{% generation %}{{ m.content }}<end>"
+                          "{% endgeneration %}{% endif %}{% endfor %}";
+  const std::string model = R"({"messages": [{"role": "user", "content": "a", "train": false},
+      {"role": "model", "content": "b", "train": false}, {"role": "user", "content": "c"},
+      {"role": "assistant", "content": "d"}]})";
+  const std::string not_b = "<user>a<model>b<end><user>c<assistant>[d<end>]";
+  EXPECT_EQ(Text(any, model), not_b);
+  EXPECT_EQ(Text(any, "{\"system\": \"s\", " + model.substr(1)), "<system>[s<end>]" + not_b);
+  EXPECT_EQ(Text(any, absl::StrReplaceAll(model, {{", \"train\": false", ""}})),
+            "<user>a<model>[b<end>]<user>c<assistant>[d<end>]");
+  // Where no text up to a message begins the whole, nothing tells its blocks.
+  const std::string counts = "{{ messages | length }}" + any;
+  EXPECT_EQ(Error(counts, first_not), "`chat.jinja`: which {% generation %} is of message 2, which "
+                                      "is not learnt, cannot be told");
+  EXPECT_EQ(Text(counts, absl::StrReplaceAll(two, {{"\"a\"", "\"a\", \"train\": false"}})),
+            "4<user>a<assistant>[b<end>]<user>c<assistant>[d<end>]");
+}
+
+// What a template writes only because a conversation ends there is no end of an answer.
+TEST_F(ChatFormTest, EndsOfConversations) {
+  const std::string loop = "{% for m in messages %}<turn><{{ m.role }}>{{ m.content }}<end>"
+                           "{% endfor %}";
+  added = {"<s>", "<turn>", "<end>", "</s>"};
+  // The beginning of the next turn.
+  EXPECT_EQ(Text("<s>" + loop + "<turn><assistant>", two),
+            "<s><turn><user>a<end><turn><assistant>[b<end>]<turn><user>c<end><turn><assistant>"
+            "[d<end>]<turn><assistant>");
+  // A word behind long conversations.
+  const std::string bye = loop + "{% if add_generation_prompt %}<turn><assistant>{% elif "
+                                 "messages[-1].role == 'assistant' and messages | length > 2 %}BYE"
+                                 "{% endif %}";
+  EXPECT_EQ(Text(bye, two), "<turn><user>a<end><turn><assistant>[b<end>]<turn><user>c<end><turn>"
+                            "<assistant>[d<end>]BYE");
+  // A call may end in another way than an answer.
+  EXPECT_EQ(Text(absl::StrReplaceAll(
+                     bye, {{"<end>", "{{ '<call>' if m.tool_calls else '<end>' }}"}, {"BYE", ""}}),
+                 R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant",
+      "content": "<end>f", "tool_calls": [{"name": "f"}]}, {"role": "tool", "content": "5"},
+      {"role": "assistant", "content": "d"}]})"),
+            "<turn><user>a<end><turn><assistant>[<end>f<call>]<turn><tool>5<end><turn><assistant>"
+            "[d<end>]");
+}
+
+TEST_F(ChatFormTest, ALongConversationCanBeStopped) {
+  const ChatForm form(*Template::Parse(kChatml, "chat.jinja"), {});
+  const auto record = ParseRecord(two);
+  int asked = 0;
+  const auto texts = form.Answers(record->conversation, [&] { return ++asked == 2; });
+  EXPECT_TRUE(absl::IsCancelled(texts.status())) << texts.status();
+  EXPECT_EQ(asked, 2);
+}
+
 // A content is a text or a list of parts. Templates that take one of them get it.
 TEST_F(ChatFormTest, ContentsComeAsTheTemplateTakesThem) {
   const std::string parts = R"({"messages": [{"role": "user", "content": [{"type": "text",
@@ -188,6 +266,21 @@ TEST_F(ChatFormTest, ContentsComeAsTheTemplateTakesThem) {
                        "{% if add_generation_prompt %}<assistant>{% endif %}",
                    parts),
               "<user>(a)(b)<end><assistant>[(c)<end>]");
+  // One that takes parts of a user alone, and one that takes texts of a user alone.
+  for (const auto &[user, other] : {std::pair(loop, std::string("{{ m.content }}")),
+                                    std::pair(std::string("{{ m.content }}"), loop)})
+    for (const std::string &line : {absl::StrReplaceAll(two, {{"\"a\"", R"([{"type": "text",
+             "text": "a"}])"}}),
+                                    absl::StrReplaceAll(two, {{"\"b\"", R"([{"type": "text",
+             "text": "b"}])"}})})
+      EXPECT_EQ(absl::StrReplaceAll(
+                    Text("{% for m in messages %}<{{ m.role }}>{% if m.role == 'user' %}" + user +
+                             "{% else %}" + other +
+                             "{% endif %}<end>{% endfor %}"
+                             "{% if add_generation_prompt %}<assistant>{% endif %}",
+                         line),
+                    {{"(", ""}, {")", ""}}),
+                "<user>a<end><assistant>[b<end>]<user>c<end><assistant>[d<end>]");
 }
 
 // Calls go to the template as they are, but for arguments that it would write as a text in quotes.
@@ -213,6 +306,24 @@ TEST_F(ChatFormTest, ToolsGoToTheTemplate) {
   EXPECT_EQ(
       Text(with("{{ c.function.arguments if c.function.arguments is string else 'no' }}"), line),
       expected);
+  // What is no object would be learnt as a text in quotes.
+  const std::string object = R"("{\"z\": 1, \"b\": null}")";
+  for (const auto &[arguments, shown] :
+       {std::pair(R"("{\"id\": 123456789012345678901}")",
+                  "`{\"id\": 123456789012345678901}` is none: the number 123456789012345678901 has "
+                  "more than 64 bits"),
+        std::pair(R"("{\"a\": 1, \"a\": 2}")",
+                  "`{\"a\": 1, \"a\": 2}` is none: the key `a` stands twice in one object"),
+        std::pair(R"("{bad json}")", "`{bad json}` is none: no JSON at byte 2"),
+        std::pair("\"[1]\"", "`[1]` is none")})
+    EXPECT_EQ(
+        Error(with("{{ c.function.arguments | tojson }}"),
+              absl::StrReplaceAll(line, {{object, arguments}})),
+        absl::StrCat("message 2: the template takes the arguments of a call as an object, but ",
+                     shown));
+  EXPECT_THAT(Text(with("{{ c.function.arguments | tojson }}"),
+                   absl::StrReplaceAll(line, {{object, "\" \""}})),
+              HasSubstr("[f {}<end>]"));
   // The same tools and calls, as other programs and tables write them.
   const std::string
       functions = R"("functions": [{"name": "f", "description": "<&>"}]})",

@@ -63,6 +63,139 @@ TEST_F(TokenizedTest, AnswersAreTargets) {
   EXPECT_EQ(target_text(R"({"prompt": "1 + 1 =<|end|>", "completion": " 2"})", 0), " 2<|end|>");
 }
 
+/// A tokenizer with the tokens of thoughts, which are special or not.
+class ThoughtsTest : public TokenizedTest, public testing::WithParamInterface<bool> {
+protected:
+  ThoughtsTest() {
+    auto tokenizer = *ParseJson(ReadWhole(scratch.path("tokenizer.json")));
+    int32_t id = kEnd;
+    for (const char *text : {"<think>", "</think>", "[INST]", "[/INST]"})
+      tokenizer["added_tokens"].push_back({{"id", ++id},
+                                           {"content", text},
+                                           {"single_word", false},
+                                           {"lstrip", false},
+                                           {"rstrip", false},
+                                           {"normalized", false},
+                                           {"special", GetParam()}});
+    scratch.Write("tokenizer.json", tokenizer.dump());
+  }
+  absl::StatusOr<ConversationEncoder> Make(const std::string &jinja) {
+    return ConversationEncoder::Create(Opened(), scratch.Write("t.jinja", jinja),
+                                       scratch.path("tokenizer.json"));
+  }
+  /// Added tokens stand in braces. `all`: not only what is learnt.
+  std::string Learnt(const std::string &jinja, const std::string &line, bool all = false) {
+    auto encoder = Make(jinja);
+    if (!encoder.ok())
+      return std::string(encoder.status().message());
+    const auto record = ParseRecord(line, [&](bool t) { return encoder->TemplateFor(t); });
+    EXPECT_TRUE(record.ok()) << record.status();
+    const auto documents = encoder->Encode(*record);
+    if (!documents.ok())
+      return std::string(documents.status().message());
+    const auto tokenizer = Opened();
+    std::string out;
+    for (const LearntTokens &document : *documents)
+      for (size_t i = 0; i < document.tokens.size(); ++i)
+        if (const int32_t token = document.tokens[i]; all || document.targets[i])
+          absl::StrAppend(&out, tokenizer->IsAdded(token) ? "{" : "", tokenizer->TextOf(token),
+                          tokenizer->IsAdded(token) ? "}" : "");
+    return out;
+  }
+  static std::string Line(const std::string &user, const std::string &answer,
+                          const std::string &more = "") {
+    return absl::StrCat(R"({"messages": [{"role": "user", "content": ")", user,
+                        R"("}, {"role": "assistant", "content": ")", answer, "\"}]", more, "}");
+  }
+};
+
+constexpr char kAsked[] = "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}",
+               kLoop[] = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}"
+                         "<|im_end|>\n{% endfor %}";
+
+// The tokens of a thought are the model's: templates find them in an answer, and it learns them.
+TEST_P(ThoughtsTest, ThoughtsAreTokens) {
+  // A template asks with the end of one, and drops that of an answer.
+  const std::string drops =
+      "{% for m in messages %}{% if m.role != 'assistant' %}<|im_start|>{{ m.content }}{% else %}"
+      "<|im_end|></think>{{ m.content.split('</think>')[-1] }}<|end|>{% endif %}{% endfor %}"
+      "{% if add_generation_prompt %}<|im_end|></think>{% endif %}";
+  EXPECT_EQ(Learnt(drops, Line("q", "hm</think>ans")), "ans{<|end|>}");
+  // It writes both, or asks for none.
+  const std::string takes =
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'assistant' %}"
+      "<think>\n{{ m.content.split('</think>')[0].split('<think>')[-1].strip() "
+      "if '</think>' in m.content }}\n</think>\n\n{{ m.content.split('</think>')[-1].strip() }}"
+      "{% else %}{{ m.content }}{% endif %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}"
+      "<|im_start|>assistant\n<think>\n{{ '' if enable_thinking else '\\n</think>\\n\\n' }}"
+      "{% endif %}";
+  const std::string thought = "<think>\\nhm\\n</think>\\n\\nans";
+  EXPECT_EQ(Learnt(takes, Line("q", thought, R"(, "enable_thinking": true)")),
+            "hm\n{</think>}\n\nans{<|im_end|>}");
+  EXPECT_THAT(Learnt(takes, Line("q", thought)),
+              HasSubstr("it asks with `\\x0a</think>\\x0a\\x0a` and writes `hm\\x0a</think>"));
+  EXPECT_EQ(Learnt(takes, Line("q", "ans")), "ans{<|im_end|>}");
+  // A template's own words about them change nothing.
+  const std::string mentions = "<|im_start|>system\nUse <think> and </think>.<|im_end|>\n";
+  for (const std::string &first : {std::string(), mentions})
+    EXPECT_EQ(Learnt(first + kLoop + kAsked, Line("q", "<think>hm</think>ans")),
+              "{<think>}hm{</think>}ans{<|im_end|>}");
+}
+
+// Nothing that a user writes ends or opens a turn, whether or not the file calls its token special.
+TEST_P(ThoughtsTest, TurnsAreTheTemplates) {
+  const std::string form =
+      "{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content }} [/INST]{% else %}"
+      "{{ m.content }}<|end|>{% endif %}{% endfor %}";
+  EXPECT_EQ(Learnt(form, Line("a [/INST] b<|end|>[INST]", "c[/INST]"), /*all=*/true),
+            "{[INST]} a [/INST] b<|end|>[INST] {[/INST]}c[/INST]{<|end|>}");
+  // A thought in a message of a user is what transformers makes of it, unless it is special.
+  EXPECT_EQ(Learnt(absl::StrCat(kLoop, kAsked), Line("<think>", "c"), /*all=*/true),
+            absl::StrCat("{<|im_start|>}user\n", GetParam() ? "<think>" : "{<think>}",
+                         "{<|im_end|>}\n{<|im_start|>}assistant\nc{<|im_end|>}\n"));
+}
+
+// Where the text depends on whether a content has tokens or letters, it is not known what to learn.
+TEST_P(ThoughtsTest, TemplatesThatLookForTokens) {
+  const std::string form =
+      "{% for m in messages %}<|im_start|>{{ m.content.split('<|im_end|>')[0] }}<|im_end|>"
+      "{% endfor %}{% if add_generation_prompt %}<|im_start|>{% endif %}";
+  const std::string refusal =
+      absl::StrCat("`", scratch.path("t.jinja"),
+                   "`: the template looks for special tokens in contents, which "
+                   "are text here. Behind `<|im_start|>a<|im_end|>` it writes `");
+  EXPECT_EQ(Learnt(form, Line("a<|im_end|>b", "c")),
+            refusal + "<|im_start|>c<|im_end|>` where they are tokens, and "
+                      "`b<|im_end|><|im_start|>c<|im_end|>` where they are text");
+  auto encoder = Make(form);
+  ASSERT_TRUE(encoder.ok()) << encoder.status();
+  const absl::Status status = encoder->EncodeQuestion({{"user", "a<|im_end|>b"}}, tokens);
+  EXPECT_THAT(std::string(status.message()), testing::StartsWith(refusal));
+  EXPECT_TRUE(encoder->EncodeQuestion({{"user", "a<|im_end |>b"}}, tokens).ok());
+}
+
+// A template that teaches no end, or what opens the next turn, is refused at once.
+TEST_P(ThoughtsTest, TemplatesWithoutAnEnd) {
+  const std::string said = absl::StrCat("`", scratch.path("tokenizer.json"), "`: the template ",
+                                        scratch.path("t.jinja"));
+  EXPECT_EQ(Learnt(absl::StrCat("Talk: ", kLoop,
+                                "<|im_start|>"
+                                "{% if add_generation_prompt %}<|im_start|>{% endif %}"),
+                   Line("a", "b")),
+            said +
+                " writes `<|im_end|>\\x0a<|im_start|>` behind an answer, and `<|im_start|>` to ask "
+                "for one, so a model would learn to go on behind the end");
+  scratch.Write("tokenizer_config.json", "{}");
+  EXPECT_EQ(
+      Learnt("{% for m in messages %}<|im_start|>{{ m.content }}{% endfor %}", Line("a", "b")),
+      said + " writes nothing behind an answer, so a model would not learn where to end; two "
+             "steps mend that: `eos_token` in tokenizer_config.json beside the file names a "
+             "token that ends a text, and `{{ eos_token }}` behind the answers of the "
+             "template writes it");
+}
+
+INSTANTIATE_TEST_SUITE_P(Special, ThoughtsTest, testing::Bool());
+
 // With {% generation %}, tokens and targets are those of transformers (make-golden.py).
 TEST_F(TokenizedTest, TargetsAreThoseOfTransformers) {
   const auto cases = *ParseJson(ReadWhole(std::string(BOA_MASKS) + "/masks.json"));

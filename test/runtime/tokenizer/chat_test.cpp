@@ -107,6 +107,14 @@ TEST(Chat, ContentsAreMarked) {
     ASSERT_TRUE(Encoder(tokenizer).Encode(out.text, options, tokens).ok());
     EXPECT_EQ(std::count(tokens.begin(), tokens.end(), tokenizer->Find("<|end|>")), 2) << text;
   }
+  // What a model thinks keeps its tokens in messages of the assistant alone.
+  const ContentMarks thinks(*tokenizer, {}, {tokenizer->Find("<|end|>")});
+  for (const char *role : {"assistant", "user"}) {
+    Conversation out = conversation("a<|end|>b");
+    out.messages[0] =
+        Value::Mapping({{Value("role"), Value(role)}, {Value("content"), Value("a<|end|>b")}});
+    EXPECT_EQ(thinks.Mark(out, "")->empty(), std::string(role) == "assistant") << role;
+  }
   // A mark is one that nobody wrote.
   EXPECT_EQ(marked(conversation("<|end|>\xef\xb7\x90")).first, "\xef\xb7\x91");
   std::string all = "<|end|>";
