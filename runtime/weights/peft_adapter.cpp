@@ -33,7 +33,7 @@ constexpr char kDown[] = ".lora_A.weight", kUp[] = ".lora_B.weight";
 constexpr int64_t kAtOnce = int64_t{1} << 20;
 
 /// Keys of other kinds of adapters, which are off in plain LoRA.
-constexpr std::pair<const char *, const char *> kOtherKinds[] = {
+constexpr std::pair<const char *, const char *> kOtherAdapters[] = {
     {"use_dora", "Boa has no DoRA"},
     {"use_qalora", "Boa has no QALoRA"},
     {"use_bdlora", "Boa has no BD-LoRA"},
@@ -131,7 +131,7 @@ absl::Status PeftAdapter::ReadConfig() {
     reader.Refuse("bias", absl::StrCat("`", bias,
                                        "` trains the biases of the model, too, and Boa leaves them "
                                        "as they are: expected none"));
-  for (const auto &[key, why] : kOtherKinds)
+  for (const auto &[key, why] : kOtherAdapters)
     if (reader.IsOn(key))
       reader.Refuse(key, why);
   if (const double share = reader.Real("lora_dropout", 0, 0, 0.99); share > 0)

@@ -15,7 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-#include <chrono>
+#include <ctime>
 
 namespace boa {
 namespace {
@@ -494,13 +494,13 @@ TEST_F(ChatFormTest, ErrorsOfTemplatesHaveTheirLine) {
 
 // A template that loops for ever, or makes a gigabyte, ends within a second.
 TEST_F(ChatFormTest, TemplatesEnd) {
-  RecordProperty("depends_on_time", "the limits are to end a template within a second");
   const std::string loop = "{% for a in range(99999) %}";
   for (const auto &[form, what] : {std::pair(loop + loop + "{% endfor %}{% endfor %}", "steps"),
                                    std::pair(std::string("{{ 'a' * 1000000000 }}"), "bytes")}) {
-    const auto begin = std::chrono::steady_clock::now();
+    // The limits end a template within a second of a processor. A sanitizer takes longer.
+    const std::clock_t begin = std::clock();
     EXPECT_THAT(Error(form, two), HasSubstr(what));
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
+    EXPECT_LT(std::clock() - begin, 8 * CLOCKS_PER_SEC);
   }
 }
 
