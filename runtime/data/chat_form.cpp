@@ -162,11 +162,10 @@ absl::StatusOr<std::vector<ChatText>> ChatForm::Answers(const Conversation &give
   if (!adapted.ok())
     return adapted.status();
   const Conversation &conversation = *adapted;
-  absl::Status status =
-      CheckRead(given, [&](const Conversation &some) -> absl::StatusOr<Rendered> {
-        const absl::StatusOr<Conversation> other = Adapt(some);
-        return other.ok() ? Render(*other, other->messages.size(), false) : other.status();
-      });
+  absl::Status status = CheckRead(given, [&](const Conversation &some) -> absl::StatusOr<Rendered> {
+    const absl::StatusOr<Conversation> other = Adapt(some);
+    return other.ok() ? Render(*other, other->messages.size(), false) : other.status();
+  });
   if (!status.ok())
     return status;
   if (form.has_generation())

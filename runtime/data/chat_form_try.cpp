@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/data/chat_form.h"
 
+#include "runtime/data/record_values.h"
 #include "runtime/support/refuse.h"
 
 #include "absl/strings/ascii.h"
@@ -20,23 +21,11 @@ namespace boa {
 using jinja::Kind;
 using jinja::None;
 using jinja::Value;
+using namespace records;
 
 namespace {
 
-using Members = std::vector<std::pair<Value, Value>>;
-
 constexpr char kAnswer[] = "Vb3 kw"; // as kProbe, for an answer
-
-Value Object(std::vector<std::pair<const char *, Value>> members) {
-  Members entries;
-  for (auto &[name, value] : members)
-    entries.emplace_back(Value(name), std::move(value));
-  return Value::Mapping(std::move(entries));
-}
-
-Value Message(const char *role, Value content) {
-  return Object({{"role", Value(role)}, {"content", std::move(content)}});
-}
 
 Value Parts(const std::string &text) {
   return Value::Sequence({Object({{"type", Value("text")}, {"text", Value(text)}})});
@@ -50,15 +39,6 @@ Value Call(Value arguments) {
                  {"tool_calls", Value::Sequence({Object({{"id", Value("abcdef123")},
                                                          {"type", Value("function")},
                                                          {"function", function}})})}});
-}
-
-/// The mapping with another value of one member.
-Value With(const Value &mapping, absl::string_view name, const Value &value) {
-  Members entries = mapping.dict().entries;
-  for (auto &[key, member] : entries)
-    if (key.is(Kind::text) && key.text() == name)
-      member = value;
-  return Value::Mapping(std::move(entries));
 }
 
 /// The texts of parts, a line each, as servers of models join them.
