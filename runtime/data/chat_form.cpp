@@ -24,8 +24,6 @@ using jinja::None;
 using jinja::Value;
 using namespace records;
 
-namespace {
-
 size_t CommonBytes(absl::string_view a, absl::string_view b) {
   const auto parted =
       std::mismatch(a.begin(), a.begin() + ptrdiff_t(std::min(a.size(), b.size())), b.begin());

@@ -460,9 +460,9 @@ TEST(SettingsTest, AnotherCodeOfTheOptimizerIsTold) {
                         "`optimizer_code` was 1 and is 2 now"));
   EXPECT_EQ(DescribeChanges({}, {{"optimizer_code", "2"}}), "");
   // No dropout is not recorded.
-  EXPECT_TRUE(absl::StrContains(
-      DescribeChanges({{"seed", "1"}, {kAdapterDropout, "0.5"}}, {{"seed", "1"}}),
-      "`adapter_dropout` was 0.5 and is 0 now"));
+  EXPECT_TRUE(
+      absl::StrContains(DescribeChanges({{"seed", "1"}, {kAdapterDropout, "0.5"}}, {{"seed", "1"}}),
+                        "`adapter_dropout` was 0.5 and is 0 now"));
 }
 
 } // namespace
