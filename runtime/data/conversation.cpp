@@ -62,28 +62,20 @@ absl::Status ConversationEncoder::Open(const std::string &form, const std::strin
       setting.tokens.emplace_back(name, ContentOf(*tokenizer, id));
   for (const AddedToken &token : tokenizer->added_tokens())
     setting.added.push_back(token.content);
-  const auto take = [&](absl::StatusOr<Template> jinja, std::shared_ptr<const ChatForm> &to) {
-    if (!jinja.ok())
-      return jinja.status();
-    to = std::make_shared<ChatForm>(*std::move(jinja), setting);
-    return absl::OkStatus();
-  };
-  const Definition::Chat &own = tokenizer->chat();
-  absl::Status status;
-  if (!form.empty()) {
-    if (status = take(OpenTemplate(form), plain); !status.ok())
-      return status;
-  } else if (own.jinja.empty()) {
+  absl::StatusOr<std::vector<TemplateSource>> found = FindTemplates(form, tokenizer->chat());
+  if (!found.ok())
+    return found.status();
+  if (found->empty())
     no_form = Refuse("`", source, "`: it has no chat template; template = \"NAME\" in chat(...) ",
                      "names one of ", absl::StrJoin(kTemplateNames, ", "), ", or a file of Jinja");
-  } else {
-    const std::string name = absl::EndsWith(own.source, ".jinja")
-                                 ? own.source
-                                 : absl::StrCat("chat_template of ", own.source);
-    no_form = take(Template::Parse(own.jinja, name), plain);
-    if (no_form.ok() && !own.with_tools.empty())
-      no_form = take(Template::Parse(own.with_tools, absl::StrCat("tool_use, ", name)), with_tools);
+  for (size_t i = 0; i < found->size() && no_form.ok(); ++i) {
+    absl::StatusOr<Template> jinja = Template::Parse((*found)[i].text, (*found)[i].name);
+    no_form = jinja.status();
+    if (jinja.ok())
+      (i == 0 ? plain : with_tools) = std::make_shared<ChatForm>(*std::move(jinja), setting);
   }
+  if (!form.empty() && !no_form.ok())
+    return no_form;
   FindStructure();
   return absl::OkStatus();
 }

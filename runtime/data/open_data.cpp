@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/data/conversation.h"
 #include "runtime/data/data.h"
-#include "runtime/data/tokenized.h"
+#include "runtime/data/tokenizer_print.h"
 #include "runtime/tokenizer/tokenizer.h"
 
 #include "absl/strings/str_cat.h"

@@ -9,14 +9,12 @@
 #include "runtime/data/conversation.h"
 #include "runtime/data/encode_text.h"
 #include "runtime/data/file_kinds.h"
+#include "runtime/data/tokenizer_print.h"
 #include "runtime/data/tokens.h"
-#include "runtime/io/folder_file.h"
 #include "runtime/support/printable.h"
 #include "runtime/support/refuse.h"
 #include "runtime/support/units.h"
-#include "runtime/tokenizer/readers.h"
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -35,7 +33,6 @@ constexpr int kCacheVersion = 7;
 constexpr int64_t kGroupBytes = 64 << 20;
 constexpr size_t kMostNamed = 16; // columns in a note
 constexpr int64_t kTextHashBlock = 64 << 10, kTextHashBlocks = 256;
-constexpr int64_t kLargestTokenizer = 256 << 20; // of a GGUF file, what is behind are weights
 
 /// Size, time and contents of a file.
 absl::StatusOr<std::string> PrintOf(const std::string &path) {
@@ -164,7 +161,8 @@ public:
   }
 
 private:
-  absl::Status FindGroups(const std::vector<std::string> &files) {
+  /// How tokens are made, and the date that templates show.
+  absl::Status FindWay() {
     absl::StatusOr<std::string> print = PrintOfTokenizer(source.tokenizer);
     if (!print.ok())
       return print.status();
@@ -173,10 +171,16 @@ private:
       return form.status();
     date = form->date;
     way = absl::StrCat("version ", kCacheVersion, "\n", CallOf(source.kind), "\n", *print,
-                       "\nspecial ", source.special, "\ntemplate ",
-                       form->text.empty() ? source.form : form->text, "\ndate ", date, "\n");
+                       "\nspecial ", source.special, "\ntemplate ", form->text, "\ndate ", date,
+                       "\n");
     if (!source.packed)
       absl::StrAppend(&way, "multiple of ", options.context, "\n");
+    return absl::OkStatus();
+  }
+
+  absl::Status FindGroups(const std::vector<std::string> &files) {
+    if (absl::Status status = FindWay(); !status.ok())
+      return status;
     for (const std::string &file : files) {
       std::error_code error;
       const auto bytes = int64_t(std::filesystem::file_size(file, error));
@@ -236,12 +240,8 @@ private:
       EntryWriter writer = cache.Begin(groups[i].key, tokenizer->size());
       if (absl::Status status = Make(groups[i], &writer); !status.ok())
         return status;
-      absl::StatusOr<std::string> again = FindKey(groups[i]);
-      if (!again.ok())
-        return again.status();
-      if (*again != groups[i].key)
-        return absl::AbortedError(
-            absl::StrCat("`", groups[i].name(), "`: it changed while it was read; begin again"));
+      if (absl::Status status = CheckUnchanged(groups[i]); !status.ok())
+        return status;
       absl::StatusOr<CacheEntry> entry = writer.Finish();
       if (!entry.ok())
         return entry.status();
@@ -267,6 +267,24 @@ private:
           parted == 1 ? " conversation is" : " conversations are",
           " several documents, because the template writes an answer in another way once the "
           "conversation goes on: each is learnt as it is written"));
+    return absl::OkStatus();
+  }
+
+  /// Whether the files still are what the key of the group says.
+  absl::Status CheckUnchanged(const Group &group) {
+    const std::string before = way;
+    if (absl::Status status = FindWay(); !status.ok())
+      return status;
+    if (way != before)
+      return absl::AbortedError(
+          absl::StrCat("`", source.tokenizer,
+                       "`: it or the chat template changed while tokens were made; begin again"));
+    absl::StatusOr<std::string> key = FindKey(group);
+    if (!key.ok())
+      return key.status();
+    if (*key != group.key)
+      return absl::AbortedError(
+          absl::StrCat("`", group.name(), "`: it changed while it was read; begin again"));
     return absl::OkStatus();
   }
 
@@ -411,58 +429,9 @@ private:
 
 } // namespace
 
-/// What the files of a tokenizer say: that file, and what stands beside it.
-static absl::StatusOr<std::vector<std::string>> PartsOfTokenizer(const std::string &path) {
-  absl::StatusOr<InputFile> opened = InputFile::Open(path);
-  if (!opened.ok())
-    return opened.status();
-  std::string text(size_t(std::min(opened->size(), kLargestTokenizer)), '\0');
-  if (absl::Status status = opened->Read(0, text.data(), int64_t(text.size())); !status.ok())
-    return status;
-  std::vector<std::string> all = {std::move(text)};
-  if (path.substr(path.rfind('/') + 1) == "tokenizer.json") {
-    absl::StatusOr<std::vector<std::string>> parts = PartsBeside(FolderOf(path));
-    if (!parts.ok())
-      return parts.status();
-    all.insert(all.end(), parts->begin(), parts->end());
-  }
-  return all;
-}
-
-absl::StatusOr<std::string> PrintOfTokenizer(const std::string &path) {
-  absl::StatusOr<std::vector<std::string>> parts = PartsOfTokenizer(path);
-  if (!parts.ok())
-    return parts.status();
-  std::string all;
-  for (const std::string &part : *parts)
-    absl::StrAppend(&all, part.empty() ? "none" : KeyOf(part), " ");
-  return KeyOf(all);
-}
-
 absl::Status MeasureTokenized(const DataSource &source, const SourceOptions &options,
                               const std::function<void(int64_t)> &document) {
   return Maker(source, options).Measure(document);
-}
-
-absl::StatusOr<TemplatePrint> PrintOfTemplate(const DataSource &source, const CacheOptions &cache) {
-  TemplatePrint print;
-  if (source.kind != SourceKind::chat || IsTemplateName(source.form))
-    return print;
-  absl::StatusOr<std::vector<std::string>> parts;
-  if (source.form.empty()) {
-    parts = PartsOfTokenizer(source.tokenizer);
-  } else if (absl::StatusOr<std::string> text = TemplateText(source.form); text.ok()) {
-    print.text = absl::StrCat("file ", KeyOf(*text));
-    parts = std::vector<std::string>{*std::move(text)};
-  } else {
-    return text.status();
-  }
-  if (!parts.ok())
-    return parts.status();
-  if (std::any_of(parts->begin(), parts->end(),
-                  [](const auto &part) { return absl::StrContains(part, "strftime_now"); }))
-    print.date = cache.date;
-  return print;
 }
 
 absl::StatusOr<std::unique_ptr<Source>> OpenTokenized(const DataSource &source,

@@ -17,18 +17,17 @@
 // A chat template may show the date. Then it is a part of the key, and a state keeps it.
 //
 // Files are cached in groups of about 64 MiB, in the order of their names. The key of a group has
-// the sizes, times of change and contents of its files, those of the tokenizer's files, and the
-// options.
+// the sizes, times of change and contents of its files, those of the tokenizer's files and of the
+// chat template (tokenizer_print.h), and the options.
 //
 // Refuses faults of the tokenizer, the records and the texts, with file and line. Refuses a token
-// outside of the vocabulary, and files that change while they are read.
+// outside of the vocabulary, and files, a tokenizer or a template that change while they are read.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_DATA_TOKENIZED_H
 #define BOA_RUNTIME_DATA_TOKENIZED_H
 
 #include "runtime/data/source.h"
-#include "runtime/data/token_cache.h"
 
 #include <cstdint>
 #include <functional>
@@ -42,16 +41,6 @@ absl::StatusOr<std::unique_ptr<Source>> OpenTokenized(const DataSource &, const 
 /// followed but for its directory.
 absl::Status MeasureTokenized(const DataSource &, const SourceOptions &options,
                               const std::function<void(int64_t)> &document);
-
-/// A hash of the tokenizer's file and of those beside it that it reads.
-absl::StatusOr<std::string> PrintOfTokenizer(const std::string &path);
-
-struct TemplatePrint {
-  std::string text; // a hash of the template's file; "": it has none of its own
-  std::string date; // "": it shows none
-};
-/// What tokens of chat(...) depend on beside the tokenizer.
-absl::StatusOr<TemplatePrint> PrintOfTemplate(const DataSource &, const CacheOptions &);
 
 } // namespace boa
 

@@ -40,6 +40,23 @@ void Run::Insert(std::vector<std::pair<Value, Value>> &entries, Value key, Value
   entries.emplace_back(std::move(key), std::move(value));
 }
 
+Value Run::AttributeOfMacro(const Signature &signature, const std::string &name) {
+  if (name == "name")
+    return Value(signature.name);
+  if (name == "arguments") {
+    std::vector<Value> names;
+    for (const int parameter : signature.parameters)
+      names.push_back(MakeText(program.symbols[static_cast<size_t>(parameter)]));
+    return MakeList(std::move(names), List::Shape::tuple);
+  }
+  for (const auto &[known, has] :
+       {std::pair("caller", signature.has_caller), std::pair("catch_kwargs", signature.has_kwargs),
+        std::pair("catch_varargs", signature.has_varargs)})
+    if (name == known)
+      return Value(has);
+  return Value::Missing(absl::StrCat("a `Macro` without `", name, "`"));
+}
+
 Value Run::Attribute(const Value &value, const std::string &name) {
   if (value.is(Kind::undefined))
     return Fail(value.why());
@@ -53,8 +70,8 @@ Value Run::Attribute(const Value &value, const std::string &name) {
     return loop->Attribute(name);
   if (auto *cycler = value.As<Cycler>(); cycler && !cycler->is_joiner && name == "current")
     return cycler->items[cycler->next % cycler->items.size()];
-  if (auto *macro = value.As<Macro>(); macro && name == "name")
-    return Value(macro->node.signature.name);
+  if (const auto *macro = value.As<Macro>())
+    return AttributeOfMacro(macro->node.signature, name);
   if (auto *space = value.As<Namespace>()) {
     Step(static_cast<int64_t>(space->attributes.size() / 16));
     for (const auto &[key, attribute] : space->attributes)
@@ -86,11 +103,11 @@ Value Run::Item(const Value &value, const Value &key) {
     if (index >= 0 && index < count)
       return items[static_cast<size_t>(index)];
   } else if (is_index && value.is(Kind::text)) {
-    if (!Grow(0, value.text().size()))
-      return Value();
     const int64_t index =
-        key.integer() < 0 ? key.integer() + jinja::Length(value.text()) : key.integer();
-    const size_t begin = index < 0 ? value.text().size() : ByteOf(value.text(), index);
+        key.integer() < 0 ? key.integer() + CountCharacters(value.text()) : key.integer();
+    const size_t begin = index < 0 ? value.text().size() : BytesOf(value.text(), index);
+    if (failed())
+      return Value();
     if (begin < value.text().size()) {
       size_t bytes = 0;
       CharacterAt(value.text(), begin, bytes);
@@ -133,10 +150,9 @@ Value Run::Slice(const Value &value, const Value &from, const Value &to, const V
   if (is_text && by == 1) {
     if (begin >= end)
       return MakeText("", value.is_safe());
-    const std::string &text = value.text();
-    const size_t first = ByteOf(text, begin);
-    return MakeText(text.substr(first, ByteOf(absl::string_view(text).substr(first), end - begin)),
-                    value.is_safe());
+    const absl::string_view rest =
+        absl::string_view(value.text()).substr(BytesOf(value.text(), begin));
+    return MakeText(std::string(rest.substr(0, BytesOf(rest, end - begin))), value.is_safe());
   }
   const std::vector<Value> all = Items(value);
   std::vector<Value> chosen;

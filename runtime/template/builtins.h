@@ -76,6 +76,10 @@ Value IgnoreCase(Run &run, const Value &value);
 /// str.replace. A negative `most`: all.
 Value ReplaceText(Run &run, absl::string_view text, absl::string_view old, absl::string_view with,
                   int64_t most, bool is_safe);
+/// str.strip, of these sides, of white space or the characters of the first argument.
+Value StripText(Run &run, const Value &text, const Given &given, int sides);
+/// So many parts of a text suffice: the steps do not for more.
+int64_t MostParts(Run &run);
 /// An iterator over the items.
 Value Walk(Run &run, std::vector<Value> items);
 

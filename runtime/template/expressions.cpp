@@ -98,12 +98,14 @@ Value Run::Eval(const Expr &expr) {
 }
 
 Value Run::EvalName(const Expr &expr) {
+  size_t passed = 0;
   for (const Scope *block = scope.get(); block; block = block->parent.get()) {
-    Step(static_cast<int64_t>(block->variables.size() / 16));
+    passed += 1 + block->variables.size();
     for (const auto &[symbol, value] : block->variables)
       if (symbol == expr.symbol)
-        return value;
+        return Step(static_cast<int64_t>(passed / 16)) ? value : Value();
   }
+  Step(static_cast<int64_t>(passed / 16));
   return globals[static_cast<size_t>(expr.symbol)];
 }
 
@@ -161,7 +163,7 @@ Args Run::EvalArgs(const CallArgs &args) {
     const Value more = Eval(*args.more_named);
     if (!more.is(Kind::dict))
       Fail("`**` expects a `dict`, and not a `", more.type(), "`");
-    else
+    else if (Room(static_cast<int64_t>(more.dict().entries.size())))
       for (const auto &[name, value] : more.dict().entries)
         out.named.emplace_back(Str(name), value);
   }

@@ -46,6 +46,8 @@ std::vector<std::string> FilterNames() {
 
 Value ByPath(Run &run, const Value &item, const Value &path, const Value *otherwise) {
   Value value = item;
+  if (!run.Look(path))
+    return value;
   const auto enter = [&](const Value &key) {
     value = run.Item(value, key);
     if (otherwise && value.is(Kind::undefined))
@@ -69,12 +71,13 @@ Value ByPath(Run &run, const Value &item, const Value &path, const Value *otherw
 }
 
 Value IgnoreCase(Run &run, const Value &value) {
-  if (!value.is(Kind::text) || !run.Step(static_cast<int64_t>(value.text().size() / 16)))
+  if (!value.is(Kind::text) || !run.Charge(value.text().size(), Run::kChanged))
     return value;
   return run.MakeText(Lower(value.text()));
 }
 
 Value Walk(Run &run, std::vector<Value> items) {
+  run.Room(0);
   auto iterator = std::make_shared<Iterator>(std::move(items));
   return run.Own(iterator, iterator->items);
 }

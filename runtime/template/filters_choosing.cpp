@@ -55,7 +55,7 @@ Value MapItems(Run &run, const Value &value, const Given &given) {
   const Given arguments(run, filter->name, filter->parameters, rest);
   for (const Value &item : run.Items(value)) {
     const Deeper deeper(run); // map("map", "map", ...)
-    if (!run.Look(item) || !run.Look(rest))
+    if (!run.Step() || !run.Look(item) || !run.Look(rest))
       break;
     out.push_back(filter->call(run, item, arguments));
   }
@@ -84,7 +84,7 @@ Value Choose(Run &run, const Value &value, const Given &given) {
   std::vector<Value> out;
   for (const Value &item : run.Items(value)) {
     const Deeper deeper(run);
-    if (!run.Look(item) || !run.Look(rest))
+    if (!run.Step() || !run.Look(item) || !run.Look(rest))
       break;
     const Value asked = by_attribute ? ByPath(run, item, given.args.positional[0]) : item;
     if ((test ? test->holds(run, asked, arguments) : run.Truth(asked)) == keeps)

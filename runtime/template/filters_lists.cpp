@@ -54,7 +54,7 @@ Value SortItems(Run &run, const Value &value, const Given &given) {
   const Value path = Optional(given, 2);
   // By one attribute or several: the keys are lists, as in jinja2.
   std::vector<Value> paths = {path};
-  if (path.is(Kind::text)) {
+  if (path.is(Kind::text) && run.Room(static_cast<int64_t>(path.text().size()))) {
     paths.clear();
     for (const absl::string_view one : Split(path.text(), ",", -1, false))
       paths.emplace_back(std::string(one));

@@ -18,15 +18,16 @@ namespace {
 template <std::string (*change)(absl::string_view)>
 Value Change(Run &run, const Value &value, const Given &) {
   const std::string text = run.Str(value);
-  return run.Step(static_cast<int64_t>(text.size() / 16))
-             ? run.MakeText(change(text), value.is_safe())
-             : Value();
+  return run.Charge(text.size(), Run::kChanged) ? run.MakeText(change(text), value.is_safe())
+                                                : Value();
 }
 
 Value EscapeAlways(Run &run, const Value &value, const Given &) {
   const std::string text = run.Str(value);
   // An escape has up to five bytes.
-  return run.Grow(0, text.size() * 5) ? run.MakeText(EscapeHtml(text), /*is_safe=*/true) : Value();
+  return run.Grow(0, text.size() * 5) && run.Charge(text.size(), Run::kRead)
+             ? run.MakeText(EscapeHtml(text), /*is_safe=*/true)
+             : Value();
 }
 
 Value Escape(Run &run, const Value &value, const Given &given) {
@@ -49,9 +50,11 @@ Value Indent(Run &run, const Value &value, const Given &given) {
   std::string text;
   bool is_first = true;
   const std::string whole = value.text() + "\n";
-  for (const absl::string_view line : SplitLines(whole, /*keep_ends=*/false)) {
+  if (!run.Charge(whole.size(), Run::kRead))
+    return Value();
+  for (const absl::string_view line : SplitLines(whole, /*keep_ends=*/false, MostParts(run))) {
     const bool indents = is_first ? given.Bool(1, false) : given.Bool(2, false) || !line.empty();
-    if (!run.Step() || !run.Grow(text.size(), line.size() + indent.size() + 1))
+    if (!run.Step(4) || !run.Grow(text.size(), line.size() + (indents ? indent.size() : 0) + 1))
       return Value();
     absl::StrAppend(&text, is_first ? "" : "\n", indents ? indent : "", line);
     is_first = false;
@@ -88,40 +91,32 @@ Value ToJson(Run &run, const Value &value, const Given &given) {
 
 /// Words begin behind white space and some brackets.
 std::string TitleWords(absl::string_view text) {
-  std::string out, word;
-  const auto flush = [&] {
+  std::string out;
+  size_t begin = 0; // of the word
+  const auto flush = [&](size_t end) {
+    const absl::string_view word = text.substr(begin, end - begin);
     const size_t first = ByteOf(word, 1);
-    const std::string lower = Lower(absl::string_view(word).substr(first));
-    absl::StrAppend(&out, Upper(absl::string_view(word).substr(0, first)), lower);
-    word.clear();
+    absl::StrAppend(&out, Upper(word.substr(0, first)), Lower(word.substr(first)));
   };
   for (size_t at = 0, bytes = 0; at < text.size(); at += bytes) {
     const uint32_t c = CharacterAt(text, at, bytes);
     if (IsSpace(c) || (c < 128 && absl::StrContains("-({[<", static_cast<char>(c)))) {
-      flush();
+      flush(at);
+      begin = at + bytes;
       absl::StrAppend(&out, text.substr(at, bytes));
-    } else {
-      absl::StrAppend(&word, text.substr(at, bytes));
     }
   }
-  flush();
+  flush(text.size());
   return out;
 }
 
 Value Trim(Run &run, const Value &value, const Given &given) {
-  const std::string text = run.Str(value);
-  const std::string characters = given.HasSome(0) ? given.String(0) : "";
-  if (!run.Search(text.size(), characters.size()))
-    return Value();
-  return run.MakeText(std::string(given.HasSome(0)
-                                      ? Strip(text, kLeft | kRight, absl::string_view(characters))
-                                      : Strip(text, kLeft | kRight)),
-                      value.is_safe());
+  return StripText(run, Value(run.Str(value), value.is_safe()), given, kLeft | kRight);
 }
 
 Value Truncate(Run &run, const Value &value, const Given &given) {
   const std::string end = given.String(2, "...");
-  const int64_t length = given.Integer(0, 255), keeps = length - Length(end);
+  const int64_t length = given.Integer(0, 255), keeps = length - run.CountCharacters(end);
   const int64_t leeway = given.HasSome(3) ? given.Integer(3, 5) : 5;
   if (keeps < 0 || leeway < 0)
     return run.Fail("`truncate` to less than the length of its end");
@@ -130,7 +125,7 @@ Value Truncate(Run &run, const Value &value, const Given &given) {
   if (!value.is(Kind::text))
     return run.Fail("`truncate` of a `", value.type(), "`");
   const std::string &text = value.text();
-  std::string kept = text.substr(0, ByteOf(text, keeps));
+  std::string kept = text.substr(0, run.BytesOf(text, keeps));
   if (!given.Bool(1, false))
     kept = kept.substr(0, kept.rfind(' '));
   return run.MakeText(kept + end);
@@ -140,6 +135,8 @@ Value CountWords(Run &run, const Value &value, const Given &) {
   int64_t count = 0;
   bool in_word = false;
   const std::string text = run.Str(value);
+  if (!run.Charge(text.size(), Run::kRead))
+    return Value();
   for (size_t at = 0, bytes = 0; at < text.size(); at += bytes) {
     const uint32_t c = CharacterAt(text, at, bytes);
     const bool is_word = c == '_' || (c >= '0' && c <= '9') || IsLetter(c);

@@ -35,17 +35,22 @@ bool TakeNumber(absl::string_view &text, int64_t &value) {
   return true;
 }
 
+/// Whether a field of a pattern is a number: digits alone.
+bool IsIndex(absl::string_view field, int64_t &index) {
+  return std::all_of(field.begin(), field.end(), absl::ascii_isdigit) &&
+         absl::SimpleAtoi(field, &index);
+}
+
 void AppendPadded(Run &run, const Spec &spec, absl::string_view sign, absl::string_view body,
                   bool is_number, std::string &out) {
   const char align = spec.align ? spec.align : is_number ? (spec.is_zero ? '=' : '>') : '<';
-  const int64_t missing = std::max<int64_t>(0, spec.width - Length(body) - Length(sign));
+  const int64_t missing =
+      spec.width == 0 ? 0
+                      : std::max<int64_t>(0, spec.width - run.CountCharacters(body) - Length(sign));
   const std::string &fill = spec.is_zero && !spec.align ? "0" : spec.fill;
   if (!run.Grow(out.size(), static_cast<size_t>(missing) * fill.size() + body.size()))
     return;
-  const auto pad = [&](int64_t count) {
-    for (int64_t i = 0; i < count; ++i)
-      out += fill;
-  };
+  const auto pad = [&](int64_t count) { out += Repeated(fill, count); };
   const int64_t left = align == '>' ? missing : align == '^' ? missing / 2 : 0;
   pad(left);
   absl::StrAppend(&out, sign);
@@ -76,6 +81,8 @@ std::string DigitsOf(uint64_t value, uint64_t base, bool is_upper) {
   return out;
 }
 
+constexpr int kMostDigits = 1000; // behind a point
+
 std::string RealBody(double value, const Spec &spec) {
   if (!std::isfinite(value))
     return absl::ascii_isupper(spec.type) ? (std::isnan(value) ? "NAN" : "INF")
@@ -86,20 +93,17 @@ std::string RealBody(double value, const Spec &spec) {
   const char format[] = {'%', '.', '*', type, 0};
   const int precision = static_cast<int>(spec.precision < 0 ? 6 : spec.precision);
   const double shown = spec.type == '%' ? value * 100 : value;
-  std::string out(static_cast<size_t>(std::snprintf(nullptr, 0, format, precision, shown)) + 1, 0);
-  std::snprintf(&out[0], out.size(), format, precision, shown);
-  out.pop_back();
-  if (spec.type == '%')
-    out.push_back('%');
-  return out;
+  char text[kMostDigits + 400]; // with 309 before the point
+  std::snprintf(text, sizeof text, format, precision, shown);
+  return absl::StrCat(text, spec.type == '%' ? "%" : "");
 }
 
 bool AppendNumber(Run &run, const Value &value, const Spec &spec, std::string &out) {
   const bool as_real = spec.type && absl::StrContains("eEfFgG%", spec.type);
   if (spec.type && !as_real && (!absl::StrContains("bdoxXcn", spec.type) || value.is(Kind::real)))
     return false;
-  if (spec.precision > 1000) {
-    run.Fail("a precision of more than 1000 digits");
+  if (spec.precision > kMostDigits) {
+    run.Fail("a precision of more than ", kMostDigits, " digits");
     return true;
   }
   std::string sign, body;
@@ -107,6 +111,7 @@ bool AppendNumber(Run &run, const Value &value, const Spec &spec, std::string &o
   if (as_real || value.is(Kind::real)) {
     is_negative = std::signbit(value.real()) && !std::isnan(value.real());
     body = RealBody(std::fabs(value.real()), spec);
+    run.Step(static_cast<int64_t>(32 + body.size()));
   } else if (spec.type == 'c') {
     if (value.integer() < 0 || value.integer() > 0x10ffff)
       return false;
@@ -133,7 +138,7 @@ bool AppendNumber(Run &run, const Value &value, const Spec &spec, std::string &o
 
 void AppendString(Run &run, std::string text, const Spec &spec, std::string &out) {
   if (spec.precision >= 0)
-    text.resize(ByteOf(text, spec.precision));
+    text.resize(run.BytesOf(text, spec.precision));
   AppendPadded(run, spec, "", text, /*is_number=*/false, out);
 }
 
@@ -148,10 +153,11 @@ Value Run::FormatPercent(const std::string &pattern, const Value &value) {
       return is_tuple ? value.list().items[next++] : (++next, value);
     return Fail("the pattern has more places than there are values");
   };
+  Charge(pattern.size(), kRead);
   absl::string_view rest = pattern;
   while (!rest.empty() && !failed()) {
     const size_t text = std::min(rest.find('%'), rest.size());
-    if (!Grow(out.size(), text + 1))
+    if (!Step() || !Grow(out.size(), text + 1))
       break;
     absl::StrAppend(&out, rest.substr(0, text));
     rest.remove_prefix(text);
@@ -242,10 +248,12 @@ Value Run::FormatPercent(const std::string &pattern, const Value &value) {
 Value Run::FormatBraces(const std::string &pattern, const Args &args) {
   std::string out;
   size_t next = 0;
+  bool is_counted = false, is_numbered = false; // `{}` and `{0}`
+  Charge(pattern.size(), kRead);
   absl::string_view rest = pattern;
   while (!rest.empty() && !failed()) {
     const size_t text = std::min(rest.find_first_of("{}"), rest.size());
-    if (!Grow(out.size(), text + 1))
+    if (!Step() || !Grow(out.size(), text + 1))
       break;
     absl::StrAppend(&out, rest.substr(0, text));
     rest.remove_prefix(text);
@@ -257,7 +265,8 @@ Value Run::FormatBraces(const std::string &pattern, const Args &args) {
       continue;
     }
     const size_t end = rest.find('}');
-    if (rest[0] == '}' || end == absl::string_view::npos || rest.find('{', 1) < end)
+    if (rest[0] == '}' || end == absl::string_view::npos ||
+        absl::StrContains(rest.substr(1, end), '{'))
       return Fail("a pattern whose braces do not match, or stand within each other");
     absl::string_view field = rest.substr(1, end - 1);
     rest.remove_prefix(end + 1);
@@ -274,9 +283,12 @@ Value Run::FormatBraces(const std::string &pattern, const Args &args) {
     field.remove_prefix(name_end);
     std::optional<Value> value;
     int64_t index = 0;
-    if (name.empty() || absl::SimpleAtoi(name, &index)) {
+    if (name.empty() || IsIndex(name, index)) {
+      (name.empty() ? is_counted : is_numbered) = true;
+      if (is_counted && is_numbered)
+        return Fail("a pattern with `{}` and with numbers such as `{0}`");
       index = name.empty() ? static_cast<int64_t>(next++) : index;
-      if (index >= 0 && index < static_cast<int64_t>(args.positional.size()))
+      if (index < static_cast<int64_t>(args.positional.size()))
         value = args.positional[static_cast<size_t>(index)];
     }
     Step(static_cast<int64_t>(args.named.size() / 16));
@@ -292,9 +304,9 @@ Value Run::FormatBraces(const std::string &pattern, const Args &args) {
       if (stop == absl::string_view::npos)
         return Fail("a pattern whose brackets do not match");
       const std::string part(field.substr(1, stop - 1));
-      value = !is_item                         ? Attribute(*value, part)
-              : absl::SimpleAtoi(part, &index) ? Item(*value, Value(index))
-                                               : Item(*value, Value(part));
+      value = !is_item               ? Attribute(*value, part)
+              : IsIndex(part, index) ? Item(*value, Value(index))
+                                     : Item(*value, Value(part));
       field.remove_prefix(std::min(stop + is_item, field.size()));
     }
     std::string shown;

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/template/objects.h"
 
+#include "absl/strings/match.h"
+
 #include <algorithm>
 
 namespace boa::jinja {
@@ -85,18 +87,31 @@ Value RaiseException(Run &run, const Value &, const Given &given) {
                     absl::StrCat("the template refuses this: ", run.Str(given.Get(0))));
 }
 
+Value RefuseLipsum(Run &run, const Value &, const Given &) {
+  return run.Fail("`lipsum` is not done: it makes texts at random");
+}
+
 Value Now(Run &run, const Value &, const Given &given) {
   const std::string format = given.String(0);
   if (!run.options.now)
     return run.Fail("`strftime_now` needs a date, and none is given");
-  if (format.size() > 256)
-    return run.Fail("a format of more than 256 bytes");
-  if (format.empty() || run.failed())
-    return Value("");
-  char text[4096];
-  // Zero is also the size of an empty text, such as that of `%p` in some locales.
-  const size_t size = std::strftime(text, sizeof text, format.c_str(), &*run.options.now);
-  return run.MakeText(std::string(text, size));
+  constexpr size_t kLongest = 256;
+  if (format.size() > kLongest)
+    return run.Fail("a format of more than ", kLongest, " bytes");
+  if (!run.Step(static_cast<int64_t>(8 * format.size())))
+    return Value();
+  // Python writes microseconds there, and no zone.
+  for (size_t i = 0; i + 1 < format.size(); ++i)
+    if (format[i] == '%' && absl::StrContains("fzZ", format[++i]))
+      return run.Fail("`strftime_now` has no `%", format.substr(i, 1), "`");
+  constexpr size_t kMost = 4096;
+  char text[1 + kMost + 1];
+  // A text that does not fit has the size 0, as an empty one has. The space tells them apart.
+  const size_t size =
+      std::strftime(text, sizeof text, absl::StrCat(" ", format).c_str(), &*run.options.now);
+  if (size == 0)
+    return run.Fail("`strftime_now` makes a text of more than ", kMost, " bytes");
+  return run.MakeText(std::string(text + 1, size - 1));
 }
 
 std::vector<Value> Members(Run &run, const Value &dict, Shape shape) {
@@ -195,6 +210,7 @@ const std::vector<Function> &GlobalFunctions() {
          return run.MakeDict(Entries(run, given));
        }},
       {"joiner", "sep", MakeJoiner},
+      {"lipsum", "*", RefuseLipsum},
       {"namespace", "*", MakeNamespace},
       {"raise_exception", "message!", RaiseException},
       {"range", "start! stop step", Range},

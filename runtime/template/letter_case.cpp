@@ -201,6 +201,17 @@ std::string Lower(absl::string_view text) {
   return Map(text, [&](size_t at, uint32_t c, std::string &out) { AppendLower(text, at, c, out); });
 }
 
+std::string FoldCase(absl::string_view text) {
+  return Map(text, [](size_t, uint32_t c, std::string &out) {
+    utf8proc_int32_t folded[8]; // three at most
+    int last = 0;
+    const utf8proc_ssize_t count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), folded,
+                                                           8, UTF8PROC_CASEFOLD, &last);
+    for (utf8proc_ssize_t i = 0; i < count; ++i)
+      AppendCharacter(static_cast<uint32_t>(folded[i]), out);
+  });
+}
+
 std::string Capitalize(absl::string_view text) {
   return Map(text, [&](size_t at, uint32_t c, std::string &out) {
     if (at == 0)

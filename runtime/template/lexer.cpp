@@ -174,6 +174,10 @@ private:
       if (c != '_' && !IsLetter(c) && !(c >= '0' && c <= '9'))
         break;
     }
+    // Work on a name is charged as one step.
+    constexpr size_t kLongest = 1000;
+    if (end - at > kLongest)
+      return Fail(at, absl::StrCat("a name of more than ", kLongest, " bytes"));
     Add(Token::Kind::name, text.substr(at, end - at));
     at = end;
   }

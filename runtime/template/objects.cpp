@@ -120,7 +120,7 @@ std::string Given::String(size_t i, absl::string_view otherwise) const {
     run.Fail("`", function, "` expects a text, and not a `", Get(i).type(), "`");
     return "";
   }
-  return Get(i).text();
+  return run.Str(Get(i));
 }
 
 } // namespace boa::jinja

@@ -32,6 +32,12 @@ public:
   std::shared_ptr<Scope> scope; // that it is written in
 };
 
+/// `self`, which has the blocks of a template: here, none.
+class Self : public Object {
+public:
+  absl::string_view type() const override { return "TemplateReference"; }
+};
+
 /// A method of a value, or a function.
 class Callable : public Object {
 public:

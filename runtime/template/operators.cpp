@@ -46,11 +46,7 @@ Value Repeat(Run &run, const Value &value, int64_t times) {
   if (value.is(Kind::text)) {
     if (!run.Grow(0, static_cast<size_t>(total)))
       return Value();
-    std::string text;
-    text.reserve(static_cast<size_t>(total));
-    for (int64_t i = 0; i < times && size > 0; ++i)
-      text += value.text();
-    return run.MakeText(std::move(text), value.is_safe());
+    return run.MakeText(Repeated(value.text(), times), value.is_safe());
   }
   std::vector<Value> items;
   if (run.Room(total))
@@ -120,7 +116,8 @@ Value Run::Binary(absl::string_view op, const Value &left, const Value &right) {
     if (!left.is(Kind::real) && !right.is(Kind::real) && op != "/" &&
         !(op == "**" && right.integer() < 0))
       return Integers(*this, op, left.integer(), right.integer());
-    return Reals(op, left.real(), right.real());
+    // A remainder takes up to two thousand subtractions.
+    return divides && op != "/" && !Step(64) ? Value() : Reals(op, left.real(), right.real());
   }
   if (op == "+" &&
       ((left.is(Kind::text) && right.is(Kind::text)) ||

@@ -7,6 +7,7 @@
 #include "runtime/template/run.h"
 
 #include "runtime/template/objects.h"
+#include "runtime/template/text.h"
 
 #include "absl/container/flat_hash_map.h"
 
@@ -19,6 +20,7 @@ Run::Run(const Program &program, const Value &globals, const RenderOptions &opti
   absl::flat_hash_map<absl::string_view, Value> known;
   for (const Function &function : GlobalFunctions())
     known[function.name] = Value(std::make_shared<Callable>(function, Value()));
+  known["self"] = Value(std::make_shared<Self>());
   if (globals.is(Kind::dict))
     for (const auto &[name, value] : globals.dict().entries)
       if (name.is(Kind::text))
@@ -61,13 +63,14 @@ bool Run::Grow(size_t size, size_t more) {
   if (size + more > static_cast<size_t>(options.bytes))
     FailAs(absl::StatusCode::kResourceExhausted,
            absl::StrCat("a text of more than ", options.bytes, " bytes"));
-  return !failed() && Step(static_cast<int64_t>(more / 64));
+  return !failed() && Charge(more, kCopied);
 }
 
-bool Run::Room(int64_t members) { return Step(members); }
+// An empty list takes as much memory as several members.
+bool Run::Room(int64_t members) { return Step(16 + members); }
 
 Value Run::MakeText(std::string text, bool is_safe) {
-  if (!Grow(0, text.size()))
+  if (!Step() || !Grow(0, text.size()))
     return Value();
   return Value(std::move(text), is_safe);
 }
@@ -89,14 +92,14 @@ Value Run::MakeDict(std::vector<std::pair<Value, Value>> entries) {
 Value Run::Own(std::shared_ptr<Object> object, const std::vector<Value> &items) {
   for (const Value &item : items)
     object->depth = std::max(object->depth, item.depth() + 1);
-  Room(static_cast<int64_t>(items.size()));
+  Step(static_cast<int64_t>(items.size()));
   return object->depth > kDeepestValue ? Fail("a value nested deeper than ", kDeepestValue)
                                        : Value(std::move(object));
 }
 
 bool Run::Search(size_t text, size_t wanted) {
-  // At worst each place is compared to the end.
-  return Step(static_cast<int64_t>(text / 64 + text * std::min<size_t>(wanted, 1 << 30) / 512));
+  // At worst each place is compared to the end, by many bytes at once.
+  return Charge(text, kRead) && Charge(text * std::min<size_t>(wanted, 1 << 30) / 8, kCopied);
 }
 
 bool Run::Look(const Args &args) {
@@ -105,6 +108,16 @@ bool Run::Look(const Args &args) {
   for (const auto &[name, value] : args.named)
     Look(value);
   return !failed();
+}
+
+int64_t Run::CountCharacters(absl::string_view text) {
+  return Charge(text.size(), kRead) ? jinja::Length(text) : 0;
+}
+
+size_t Run::BytesOf(absl::string_view text, int64_t characters) {
+  const size_t most = static_cast<size_t>(std::max<int64_t>(characters, 0));
+  const size_t looked_at = most < text.size() / 4 ? most * 4 : text.size();
+  return Charge(looked_at, kRead) ? ByteOf(text, characters) : 0;
 }
 
 Value Run::Keep(std::shared_ptr<Object> object) {

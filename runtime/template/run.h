@@ -5,8 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The first failure is kept. What is computed behind it is not used: each loop ends, and each
-// statement returns.
+// A rendering goes on after its first failure until each loop and statement has returned. Only that
+// failure is reported: values that are computed after it are not used.
+//
+// A step pays for 100 nanoseconds of work at most, and for the memory of one member of a list. Work
+// that may be larger is charged before it is done.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_TEMPLATE_RUN_H
@@ -58,9 +61,17 @@ public:
   bool failed() const { return !status.ok(); }
   /// False, and a failure, if the limit is reached.
   bool Step(int64_t count = 1);
+  /// Work on a text, and the bytes of it that a step pays for.
+  enum Work : int64_t {
+    kCopied = 64, // or compared with another
+    kRead = 16,   // character by character
+    kChanged = 4, // to other characters or a number, or asked for its case
+  };
+  /// All work that is as large as a text is counted here.
+  bool Charge(size_t bytes, Work work) { return Step(static_cast<int64_t>(bytes) / work); }
   /// Whether a text of `size` bytes may have `more`. Counts them as work.
   bool Grow(size_t size, size_t more);
-  /// Whether a list may have so many members. Counts them as work.
+  /// Whether a list may be made with so many members. Counts it as work.
   bool Room(int64_t members);
   Value MakeText(std::string text, bool is_safe = false);
   Value MakeList(std::vector<Value> items, List::Shape shape = List::Shape::list);
@@ -72,9 +83,12 @@ public:
   /// The work to look for one text in another, and to look at texts at all.
   bool Search(size_t text, size_t wanted);
   bool Look(const Value &value) {
-    return !value.is(Kind::text) || Step(static_cast<int64_t>(value.text().size() / 64));
+    return !value.is(Kind::text) || Charge(value.text().size(), kCopied);
   }
   bool Look(const Args &args);
+  /// The number of characters of a text, and the bytes of the first ones.
+  int64_t CountCharacters(absl::string_view text);
+  size_t BytesOf(absl::string_view text, int64_t characters);
   int64_t steps_left() const { return steps; }
   const RenderOptions &options;
 
@@ -105,6 +119,7 @@ public:
   Value Slice(const Value &value, const Value &from, const Value &to, const Value &step);
   Value Call(const Value &callee, const Args &args);
   Value CallMacro(const Macro &macro, const Args &args);
+  Value AttributeOfMacro(const Signature &signature, const std::string &name);
   bool IsKey(const Value &known, const Value &key);
   /// The member of a mapping; null if there is none.
   const Value *Find(const Dict &dict, const Value &key);

@@ -187,6 +187,9 @@ Value Run::CallMacro(const Macro &macro, const Args &args) {
   const Signature &signature = macro.node.signature;
   const int32_t called_at = at;
   const size_t count = signature.parameters.size();
+  // Each parameter is looked for among those before it.
+  if (!Step(static_cast<int64_t>(count + count * count / 32)))
+    return Value();
   const auto inner = Inner(macro.scope);
   std::vector<bool> is_given(count);
   for (size_t i = 0; i < std::min(count, args.positional.size()); ++i) {

@@ -15,6 +15,12 @@ bool Remainder(Run &run, const Value &value, const Value &divisor, int64_t wante
   return run.Equal(run.Binary("%", value, divisor), Value(wanted)) && !run.failed();
 }
 
+template <bool (*holds)(absl::string_view)>
+bool HasCase(Run &run, const Value &value, const Given &) {
+  const std::string text = run.Str(value);
+  return run.Charge(text.size(), Run::kChanged) && holds(text);
+}
+
 const std::vector<Test> &Tests() {
   using V = const Value &;
   using G = const Given &;
@@ -68,7 +74,7 @@ const std::vector<Test> &Tests() {
       {"iterable", "", [](Run &run, V value, G) { return run.IsIterable(value); }},
       {"le", "other!", at_most},
       {"lessthan", "other!", less},
-      {"lower", "", [](Run &run, V value, G) { return IsLower(run.Str(value)); }},
+      {"lower", "", HasCase<IsLower>},
       {"lt", "other!", less},
       {"mapping", "", [](Run &, V value, G) { return value.is(Kind::dict); }},
       {"ne", "other!", unequal},
@@ -86,7 +92,7 @@ const std::vector<Test> &Tests() {
        [](Run &, V value, G) { return value.is(Kind::text) && FindTest(value.text()); }},
       {"true", "", [](Run &, V value, G) { return value.is(Kind::boolean) && value.boolean(); }},
       {"undefined", "", [](Run &, V value, G) { return value.is(Kind::undefined); }},
-      {"upper", "", [](Run &run, V value, G) { return IsUpper(run.Str(value)); }},
+      {"upper", "", HasCase<IsUpper>},
   };
   return tests;
 }

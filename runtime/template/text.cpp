@@ -10,8 +10,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 
 #include <algorithm>
@@ -174,9 +172,35 @@ std::vector<absl::string_view> SplitLines(absl::string_view text, bool keep_ends
   return out;
 }
 
+std::string Repeated(absl::string_view text, int64_t times) {
+  const size_t size = text.size() * static_cast<size_t>(times);
+  std::string out;
+  out.reserve(size);
+  if (size > 0)
+    out.append(text.data(), text.size());
+  while (out.size() < size)
+    out.append(out, 0, size - out.size());
+  return out;
+}
+
+void AppendHex(absl::string_view prefix, uint32_t number, int digits, std::string &out) {
+  out.append(prefix.data(), prefix.size());
+  for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4)
+    out.push_back("0123456789abcdef"[number >> shift & 15]);
+}
+
 std::string EscapeHtml(absl::string_view text) {
-  return absl::StrReplaceAll(
-      text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"'", "&#39;"}, {"\"", "&#34;"}});
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    constexpr absl::string_view from = "&<>'\"";
+    static const char *const to[] = {"&amp;", "&lt;", "&gt;", "&#39;", "&#34;"};
+    if (const size_t which = from.find(c); which != absl::string_view::npos)
+      out += to[which];
+    else
+      out.push_back(c);
+  }
+  return out;
 }
 
 std::string Quote(absl::string_view text) {
@@ -197,11 +221,11 @@ std::string Quote(absl::string_view text) {
       if (!is_hidden)
         absl::StrAppend(&out, text.substr(at, bytes));
       else if (c < 0x100)
-        absl::StrAppendFormat(&out, "\\x%02x", c);
+        AppendHex("\\x", c, 2, out);
       else if (c < 0x10000)
-        absl::StrAppendFormat(&out, "\\u%04x", c);
+        AppendHex("\\u", c, 4, out);
       else
-        absl::StrAppendFormat(&out, "\\U%08x", c);
+        AppendHex("\\U", c, 8, out);
     }
   }
   out.push_back(quote);

@@ -52,10 +52,16 @@ std::string Capitalize(absl::string_view text);
 /// Each word so. Words are runs of letters.
 std::string Title(absl::string_view text);
 std::string SwapCase(absl::string_view text);
+/// What texts are compared by where case does not count: str.casefold.
+std::string FoldCase(absl::string_view text);
 /// Whether there is a letter that has a case, and all of them have this one.
 bool IsUpper(absl::string_view text);
 bool IsLower(absl::string_view text);
 
+/// The text so many times.
+std::string Repeated(absl::string_view text, int64_t times);
+/// The prefix and the number in hexadecimal digits.
+void AppendHex(absl::string_view prefix, uint32_t number, int digits, std::string &out);
 /// `&`, `<`, `>` and quotes as HTML writes them.
 std::string EscapeHtml(absl::string_view text);
 /// As Python writes the string: 'it\n'.

@@ -32,20 +32,8 @@ Value Texts(Run &run, const std::vector<View> &parts, List::Shape shape = List::
   return run.MakeList(std::move(items), shape);
 }
 
-/// Parts that the steps suffice for, and one more.
-int64_t MostParts(Run &run) { return std::max<int64_t>(run.steps_left(), 0) / 4 + 1; }
-
 std::optional<std::string> OptionalText(const Given &given, size_t i) {
   return given.HasSome(i) ? std::optional(given.String(i)) : std::nullopt;
-}
-
-Value StripSides(Run &run, const Value &self, const Given &given, int sides) {
-  const std::optional<std::string> characters = OptionalText(given, 0);
-  if (!run.Search(self.text().size(), characters ? characters->size() : 0))
-    return Value();
-  return run.MakeText(
-      std::string(characters ? Strip(self.text(), sides, *characters) : Strip(self.text(), sides)),
-      self.is_safe());
 }
 
 Value SplitText(Run &run, const Value &self, const Given &given, bool from_right) {
@@ -54,7 +42,8 @@ Value SplitText(Run &run, const Value &self, const Given &given, bool from_right
     return run.Fail("an empty separator");
   const int64_t given_most = given.Integer(1, -1), most_here = MostParts(run);
   const int64_t most = given_most < 0 ? most_here : std::min(given_most, most_here);
-  if (!run.Search(self.text().size(), separator ? separator->size() : 0))
+  if (!(separator ? run.Search(self.text().size(), separator->size())
+                  : run.Charge(self.text().size(), Run::kChanged)))
     return Value();
   return Texts(run, separator ? Split(self.text(), View(*separator), most, from_right)
                               : Split(self.text(), std::nullopt, most, from_right));
@@ -74,8 +63,8 @@ View Window(Run &run, const Value &self, const Given &given, size_t i, int64_t &
   const int64_t end = std::min(bound(i + 1, count), count);
   if (first > end)
     return View(nullptr, 0);
-  const View rest = View(self.text()).substr(ByteOf(self.text(), first));
-  return rest.substr(0, ByteOf(rest, end - first));
+  const View rest = View(self.text()).substr(run.BytesOf(self.text(), first));
+  return rest.substr(0, run.BytesOf(rest, end - first));
 }
 
 bool HasEnd(Run &run, const Value &self, const Given &given, bool at_start) {
@@ -88,7 +77,7 @@ bool HasEnd(Run &run, const Value &self, const Given &given, bool at_start) {
       run.Fail("`", given.name(), "` expects a text, and not a `", one.type(), "`");
       return false;
     }
-    if (text.data() &&
+    if (text.data() && run.Look(one) &&
         (at_start ? absl::StartsWith(text, one.text()) : absl::EndsWith(text, one.text())))
       return true;
   }
@@ -103,7 +92,7 @@ int64_t IndexOf(Run &run, const Value &self, const Given &given, bool from_right
   if (!text.data() || !run.Search(text.size(), wanted.size()))
     return -1;
   const size_t found = from_right ? text.rfind(wanted) : text.find(wanted);
-  return found == View::npos ? -1 : first + Length(text.substr(0, found));
+  return found == View::npos ? -1 : first + run.CountCharacters(text.substr(0, found));
 }
 
 Value Found(Run &run, const Value &self, const Given &given, bool from_right) {
@@ -118,8 +107,9 @@ Value Count(Run &run, const Value &self, const Given &given) {
   if (!text.data() || !run.Search(text.size(), wanted.size()))
     return Value(int64_t{0});
   if (wanted.empty())
-    return Value(Length(text) + 1);
-  for (size_t at = text.find(wanted); at != View::npos; at = text.find(wanted, at + wanted.size()))
+    return Value(run.CountCharacters(text) + 1);
+  for (size_t at = text.find(wanted); at != View::npos && run.Step();
+       at = text.find(wanted, at + wanted.size()))
     ++count;
   return Value(count);
 }
@@ -150,7 +140,7 @@ Value Pad(Run &run, const Value &self, const Given &given, int side) {
   const int64_t missing = given.Integer(0, 0) - run.Length(self);
   if (missing <= 0)
     return self;
-  if (Length(fill) != 1)
+  if (run.CountCharacters(fill) != 1)
     return run.Fail("`", given.name(), "` fills with one character");
   if (!run.Grow(self.text().size(),
                 static_cast<size_t>(std::min<int64_t>(missing, INT32_MAX)) * fill.size()))
@@ -158,13 +148,8 @@ Value Pad(Run &run, const Value &self, const Given &given, int side) {
   // As Python does: of an odd number, the one more is left in an odd width.
   const int64_t half = missing / 2 + (missing & given.Integer(0, 0) & 1);
   const int64_t left = side == kLeft ? missing : side == kRight ? 0 : half;
-  std::string text;
-  for (int64_t i = 0; i < left; ++i)
-    text += fill;
-  text += self.text();
-  for (int64_t i = left; i < missing; ++i)
-    text += fill;
-  return run.MakeText(std::move(text));
+  return run.MakeText(
+      absl::StrCat(Repeated(fill, left), self.text(), Repeated(fill, missing - left)));
 }
 
 Value Partition(Run &run, const Value &self, const Given &given, bool from_right) {
@@ -186,7 +171,7 @@ Value Partition(Run &run, const Value &self, const Given &given, bool from_right
 /// Whether there are characters, and all are of the kind.
 template <bool (*Is)(uint32_t)> Value All(Run &run, const Value &self, const Given &) {
   const View text = self.text();
-  if (!run.Grow(0, text.size()))
+  if (!run.Charge(text.size(), Run::kRead))
     return Value();
   for (size_t at = 0, bytes = 0; at < text.size(); at += bytes)
     if (!Is(CharacterAt(text, at, bytes)))
@@ -197,9 +182,13 @@ bool IsDigit(uint32_t c) { return c >= '0' && c <= '9'; }
 bool IsLetterOrDigit(uint32_t c) { return IsDigit(c) || IsLetter(c); }
 
 Value Case(Run &run, const Value &self, std::string (*change)(View)) {
-  return run.Step(static_cast<int64_t>(self.text().size() / 16))
+  return run.Charge(self.text().size(), Run::kChanged)
              ? run.MakeText(change(self.text()), self.is_safe())
              : Value();
+}
+
+template <bool (*holds)(View)> Value HasCase(Run &run, const Value &self, const Given &) {
+  return run.Charge(self.text().size(), Run::kChanged) ? Value(holds(self.text())) : Value();
 }
 
 Value FillZeros(Run &run, const Value &self, const Given &given) {
@@ -215,6 +204,19 @@ Value FillZeros(Run &run, const Value &self, const Given &given) {
 }
 
 } // namespace
+
+int64_t MostParts(Run &run) { return std::max<int64_t>(run.steps_left(), 0) / 4 + 1; }
+
+Value StripText(Run &run, const Value &text, const Given &given, int sides) {
+  const std::optional<std::string> characters = OptionalText(given, 0);
+  // Each is looked for among `characters`.
+  if (run.failed() ||
+      !run.Charge(text.text().size() * (1 + (characters ? characters->size() / 2 : 0)), Run::kRead))
+    return Value();
+  return run.MakeText(
+      std::string(characters ? Strip(text.text(), sides, *characters) : Strip(text.text(), sides)),
+      text.is_safe());
+}
 
 Value ReplaceText(Run &run, View text, View old, View with, int64_t most, bool is_safe) {
   std::string out;
@@ -252,7 +254,7 @@ const std::vector<Function> &TextMethods() {
       {"capitalize", "",
        [](Run &run, const Value &self, const Given &) { return Case(run, self, Capitalize); }},
       {"casefold", "",
-       [](Run &run, const Value &self, const Given &) { return Case(run, self, Lower); }},
+       [](Run &run, const Value &self, const Given &) { return Case(run, self, FoldCase); }},
       {"center", "width! fillchar",
        [](Run &run, const Value &self, const Given &given) { return Pad(run, self, given, 0); }},
       {"count", "sub! start end", Count},
@@ -276,12 +278,10 @@ const std::vector<Function> &TextMethods() {
       {"isalpha", "", All<IsLetter>},
       {"isdecimal", "", All<IsDigit>},
       {"isdigit", "", All<IsDigit>},
-      {"islower", "",
-       [](Run &, const Value &self, const Given &) { return Value(IsLower(self.text())); }},
+      {"islower", "", HasCase<IsLower>},
       {"isnumeric", "", All<IsDigit>},
       {"isspace", "", All<IsSpace>},
-      {"isupper", "",
-       [](Run &, const Value &self, const Given &) { return Value(IsUpper(self.text())); }},
+      {"isupper", "", HasCase<IsUpper>},
       {"join", "iterable!", JoinTexts},
       {"ljust", "width! fillchar",
        [](Run &run, const Value &self, const Given &given) {
@@ -291,7 +291,7 @@ const std::vector<Function> &TextMethods() {
        [](Run &run, const Value &self, const Given &) { return Case(run, self, Lower); }},
       {"lstrip", "chars",
        [](Run &run, const Value &self, const Given &given) {
-         return StripSides(run, self, given, kLeft);
+         return StripText(run, self, given, kLeft);
        }},
       {"partition", "sep!",
        [](Run &run, const Value &self, const Given &given) {
@@ -328,7 +328,7 @@ const std::vector<Function> &TextMethods() {
        }},
       {"rstrip", "chars",
        [](Run &run, const Value &self, const Given &given) {
-         return StripSides(run, self, given, kRight);
+         return StripText(run, self, given, kRight);
        }},
       {"split", "sep maxsplit",
        [](Run &run, const Value &self, const Given &given) {
@@ -336,7 +336,9 @@ const std::vector<Function> &TextMethods() {
        }},
       {"splitlines", "keepends",
        [](Run &run, const Value &self, const Given &given) {
-         return Texts(run, SplitLines(self.text(), given.Bool(0, false), MostParts(run)));
+         return run.Charge(self.text().size(), Run::kRead)
+                    ? Texts(run, SplitLines(self.text(), given.Bool(0, false), MostParts(run)))
+                    : Value();
        }},
       {"startswith", "prefix! start end",
        [](Run &run, const Value &self, const Given &given) {
@@ -344,7 +346,7 @@ const std::vector<Function> &TextMethods() {
        }},
       {"strip", "chars",
        [](Run &run, const Value &self, const Given &given) {
-         return StripSides(run, self, given, kLeft | kRight);
+         return StripText(run, self, given, kLeft | kRight);
        }},
       {"swapcase", "",
        [](Run &run, const Value &self, const Given &) { return Case(run, self, SwapCase); }},

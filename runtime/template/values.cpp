@@ -9,7 +9,6 @@
 #include "runtime/template/text.h"
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_format.h"
 
 #include <algorithm>
 #include <cmath>
@@ -40,7 +39,7 @@ bool Run::Truth(const Value &value) {
 
 std::string Run::Str(const Value &value) {
   if (value.is(Kind::text))
-    return value.text();
+    return Look(value) ? value.text() : "";
   std::string out;
   if (!value.is(Kind::undefined))
     AppendRepr(value, out);
@@ -77,7 +76,8 @@ void Run::AppendRepr(const Value &value, std::string &out) {
     out += RealToString(value.real());
     break;
   case Kind::text:
-    if (Grow(out.size(), value.text().size() * 4)) // an escaped byte has four
+    // An escaped byte has four.
+    if (Grow(out.size(), value.text().size() * 4) && Charge(value.text().size(), kChanged))
       absl::StrAppend(&out, value.is_safe() ? "Markup(" : "", Quote(value.text()),
                       value.is_safe() ? ")" : "");
     break;
@@ -220,16 +220,16 @@ std::vector<Value> Run::Items(const Value &value) {
     break;
   case Kind::text:
     // A character becomes a text of its own.
-    if (Room(static_cast<int64_t>(value.text().size() * 4)))
+    if (Step(static_cast<int64_t>(value.text().size() * 4)))
       for (const absl::string_view character : Characters(value.text()))
         items.emplace_back(std::string(character));
     break;
   case Kind::list:
-    if (Room(static_cast<int64_t>(value.list().items.size())))
+    if (Step(static_cast<int64_t>(value.list().items.size())))
       items = value.list().items;
     break;
   case Kind::dict:
-    if (Room(static_cast<int64_t>(value.dict().entries.size())))
+    if (Step(static_cast<int64_t>(value.dict().entries.size())))
       for (const auto &[key, member] : value.dict().entries)
         items.push_back(key);
     break;
@@ -238,7 +238,7 @@ std::vector<Value> Run::Items(const Value &value) {
       items.assign(iterator->items.begin() + static_cast<std::ptrdiff_t>(iterator->next),
                    iterator->items.end());
       iterator->next = iterator->items.size();
-      Room(static_cast<int64_t>(items.size()));
+      Step(static_cast<int64_t>(items.size()));
     } else {
       Fail("a `", value.type(), "` has no items to walk through");
     }
@@ -251,7 +251,7 @@ int64_t Run::Length(const Value &value) {
   case Kind::undefined:
     return 0;
   case Kind::text:
-    return Grow(0, value.text().size()) ? jinja::Length(value.text()) : 0;
+    return CountCharacters(value.text());
   case Kind::list:
     return static_cast<int64_t>(value.list().items.size());
   case Kind::dict:
@@ -277,11 +277,11 @@ void AppendJsonText(absl::string_view text, bool is_ascii, std::string &out) {
     if (which != absl::string_view::npos && which < sizeof to - 1)
       absl::StrAppend(&out, "\\", std::string(1, to[which]));
     else if (c < 32 || (is_ascii && c >= 127 && c < 0x10000))
-      absl::StrAppendFormat(&out, "\\u%04x", c);
-    else if (is_ascii && c >= 0x10000)
-      absl::StrAppendFormat(&out, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10),
-                            0xdc00 + ((c - 0x10000) & 0x3ff));
-    else
+      AppendHex("\\u", c, 4, out);
+    else if (is_ascii && c >= 0x10000) {
+      AppendHex("\\u", 0xd800 + ((c - 0x10000) >> 10), 4, out);
+      AppendHex("\\u", 0xdc00 + ((c - 0x10000) & 0x3ff), 4, out);
+    } else
       absl::StrAppend(&out, text.substr(at, bytes));
   }
   out.push_back('"');
@@ -305,8 +305,8 @@ void Run::AppendJson(const Value &value, const JsonStyle &style, std::string &ou
     if (!style.indent)
       return;
     out += "\n";
-    for (int i = 0; i < depth; ++i)
-      put(*style.indent);
+    if (Grow(out.size(), style.indent->size() * static_cast<size_t>(depth)))
+      out += Repeated(*style.indent, depth);
   };
   if (!Step())
     return;
@@ -324,7 +324,7 @@ void Run::AppendJson(const Value &value, const JsonStyle &style, std::string &ou
     out += JsonReal(value.real());
     break;
   case Kind::text:
-    if (Grow(out.size(), value.text().size() * 4))
+    if (Grow(out.size(), value.text().size() * 4) && Charge(value.text().size(), kChanged))
       AppendJsonText(value.text(), style.is_ascii, out);
     break;
   case Kind::list: {
@@ -360,15 +360,12 @@ void Run::AppendJson(const Value &value, const JsonStyle &style, std::string &ou
       put(is_first ? "" : style.item);
       is_first = false;
       line(level + 1);
-      if (key.is(Kind::text)) {
-        AppendJsonText(key.text(), style.is_ascii, out);
-      } else if (key.is_number() || key.is(Kind::none)) {
-        out += "\"";
-        AppendJson(key, style, out);
-        out += "\"";
-      } else {
+      const char *const quote = key.is(Kind::text) ? "" : "\"";
+      if (!key.is(Kind::text) && !key.is_number() && !key.is(Kind::none))
         Fail("a `", key.type(), "` is no key of JSON");
-      }
+      out += quote;
+      AppendJson(key, style, out);
+      out += quote;
       put(style.member);
       AppendJson(member, style, out, level + 1);
     }

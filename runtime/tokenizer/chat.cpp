@@ -9,6 +9,7 @@
 #include "runtime/abi/sources.h"
 #include "runtime/io/input_file.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -38,6 +39,25 @@ absl::StatusOr<Template> OpenTemplate(const std::string &form) {
   if (!text.ok())
     return text.status();
   return Template::Parse(*text, form);
+}
+
+absl::StatusOr<std::vector<TemplateSource>> FindTemplates(const std::string &form,
+                                                          const Definition::Chat &own) {
+  std::vector<TemplateSource> found;
+  if (!form.empty()) {
+    absl::StatusOr<std::string> text = TemplateText(form);
+    if (!text.ok())
+      return text.status();
+    found.push_back({form, *std::move(text)});
+  } else if (!own.jinja.empty()) {
+    const std::string name = absl::EndsWith(own.source, ".jinja")
+                                 ? own.source
+                                 : absl::StrCat("chat_template of ", own.source);
+    found.push_back({name, own.jinja});
+    if (!own.with_tools.empty())
+      found.push_back({absl::StrCat("tool_use, ", name), own.with_tools});
+  }
+  return found;
 }
 
 } // namespace boa

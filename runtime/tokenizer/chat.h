@@ -14,6 +14,7 @@
 
 #include "runtime/template/template.h"
 #include "runtime/template/value.h"
+#include "runtime/tokenizer/definition.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -43,6 +44,14 @@ const std::vector<KnownTemplate> &KnownTemplates();
 /// The template of this name, or that of a file.
 absl::StatusOr<std::string> TemplateText(const std::string &form);
 absl::StatusOr<Template> OpenTemplate(const std::string &form);
+
+struct TemplateSource {
+  std::string name, text; // `name` is how errors name it
+};
+/// The templates of conversations: `form` as above; "": those of the tokenizer, which may have
+/// none. A second one is for conversations with tools.
+absl::StatusOr<std::vector<TemplateSource>> FindTemplates(const std::string &form,
+                                                          const Definition::Chat &own);
 
 } // namespace boa
 

@@ -222,19 +222,11 @@ absl::StatusOr<std::string> ReadIfThere(const std::string &folder, const std::st
   return absl::IsNotFound(text.status()) ? "" : text;
 }
 
-} // namespace
-
-absl::Status ReadConfig(const std::string &folder, Definition &definition) {
-  absl::StatusOr<std::vector<NamingFile>> files = ReadNaming(folder);
-  if (!files.ok())
-    return files.status();
-  for (auto [token, id] : {std::pair("bos", &definition.bos), std::pair("eos", &definition.eos)})
-    if (absl::Status status = ReadToken(*files, token, definition, *id); !status.ok())
-      return status;
-  Definition::Chat &chat = definition.chat;
-  if (!files->empty() && files->front().name == kConfig) {
-    ReadNames(files->front().json, chat);
-    absl::Status status = ReadTemplates(files->front().path, files->front().json, chat);
+absl::Status ReadChat(const std::string &folder, const std::vector<NamingFile> &files,
+                      Definition::Chat &chat) {
+  if (!files.empty() && files.front().name == kConfig) {
+    ReadNames(files.front().json, chat);
+    absl::Status status = ReadTemplates(files.front().path, files.front().json, chat);
     if (!status.ok())
       return status;
   }
@@ -257,6 +249,29 @@ absl::Status ReadConfig(const std::string &folder, Definition &definition) {
     chat.with_tools.clear();
   }
   return absl::OkStatus();
+}
+
+} // namespace
+
+absl::Status ReadConfig(const std::string &folder, Definition &definition) {
+  absl::StatusOr<std::vector<NamingFile>> files = ReadNaming(folder);
+  if (!files.ok())
+    return files.status();
+  for (auto [token, id] : {std::pair("bos", &definition.bos), std::pair("eos", &definition.eos)})
+    if (absl::Status status = ReadToken(*files, token, definition, *id); !status.ok())
+      return status;
+  return ReadChat(folder, *files, definition.chat);
+}
+
+absl::StatusOr<Definition::Chat> ReadChat(const std::string &folder) {
+  absl::StatusOr<std::vector<NamingFile>> files = ReadNaming(folder);
+  if (!files.ok())
+    return files.status();
+  Definition::Chat chat;
+  absl::Status status = ReadChat(folder, *files, chat);
+  if (!status.ok())
+    return status;
+  return chat;
 }
 
 absl::StatusOr<std::vector<std::string>> PartsBeside(const std::string &folder) {

@@ -29,6 +29,8 @@ absl::StatusOr<Definition> ReadHuggingFace(absl::string_view text, const std::st
 
 /// The files beside a tokenizer.json: tokens that begin and end a text, the chat template.
 absl::Status ReadConfig(const std::string &folder, Definition &definition);
+/// What ReadConfig reads of conversations.
+absl::StatusOr<Definition::Chat> ReadChat(const std::string &folder);
 /// All that ReadConfig takes from them: the texts of files, "" for one that is absent, then what
 /// others say of tokens that tokenizer_config.json does not name.
 absl::StatusOr<std::vector<std::string>> PartsBeside(const std::string &folder);

@@ -5,7 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/data/data.h"
+#include "runtime/data/tokenizer_print.h"
 #include "runtime/formats/json.h"
+#include "runtime/tokenizer/chat.h"
 #include "test/runtime/data/tokenized.h"
 #include "test/runtime/scratch.h"
 
@@ -187,6 +189,80 @@ TEST_F(TokenizedTest, TokensAreMadeOnce) {
   Open();
   EXPECT_THAT(said, HasSubstr("its bits do not fit their checksum"));
   EXPECT_THAT(said, HasSubstr("made "));
+}
+
+// A key has the template's text, wherever it is, and the date if the template in force shows it.
+TEST_F(TokenizedTest, TheTemplateIsAPartOfTheKey) {
+  std::string tokenizer = scratch.path("tokenizer.json");
+  const auto print = [&](const std::string &form) {
+    DataSource source;
+    source.kind = SourceKind::chat;
+    source.tokenizer = tokenizer;
+    source.form = form;
+    CacheOptions cache;
+    cache.date = "2026-11-29";
+    const absl::StatusOr<TemplatePrint> found = PrintOfTemplate(source, cache);
+    EXPECT_TRUE(found.ok()) << found.status();
+    return found.ok() ? *found : TemplatePrint();
+  };
+  EXPECT_EQ(print("").text, "");
+  const std::string chatml = *TemplateText("chatml"), dated = chatml + "{{ strftime_now('%Y') }}";
+  scratch.Write("form.jinja", chatml);
+  EXPECT_NE(print("chatml").text, "");
+  EXPECT_EQ(print("chatml").text, print(scratch.path("form.jinja")).text);
+  EXPECT_NE(print("chatml").text, print("qwen2").text);
+  EXPECT_EQ(print("chatml").date, "");
+  scratch.Write("form.jinja", dated);
+  EXPECT_NE(print("chatml").text, print(scratch.path("form.jinja")).text);
+  EXPECT_EQ(print(scratch.path("form.jinja")).date, "2026-11-29");
+  // One of two that stand beside the tokenizer.
+  scratch.Write("tokenizer_config.json", nlohmann::json{{"chat_template", dated}}.dump());
+  EXPECT_EQ(print("").date, "2026-11-29");
+  EXPECT_EQ(print("chatml").date, "");
+  scratch.Write("chat_template.jinja", chatml);
+  EXPECT_EQ(print("").date, "");
+  EXPECT_EQ(print("").text, print("chatml").text);
+  scratch.Write("chat_template.jinja", dated);
+  scratch.Write("tokenizer_config.json", "{}");
+  EXPECT_EQ(print("").date, "2026-11-29");
+  // One in the metadata of a GGUF file, as the first of them.
+  std::string gguf = ReadWhole(std::string(BOA_CORPUS) + "/gpt2.gguf");
+  ++gguf[16]; // their number
+  const auto number = [](uint64_t of, int bytes) {
+    return std::string(reinterpret_cast<const char *>(&of), size_t(bytes));
+  };
+  const std::string key = "tokenizer.chat_template";
+  gguf.insert(
+      24, absl::StrCat(number(key.size(), 8), key, number(8, 4), number(dated.size(), 8), dated));
+  tokenizer = scratch.Write("t.gguf", gguf);
+  EXPECT_EQ(print("").date, "2026-11-29");
+  EXPECT_EQ(print("").text, print(scratch.path("chat_template.jinja")).text);
+}
+
+// Tokens of a template that is saved meanwhile are not kept under the key of the one before.
+TEST_F(TokenizedTest, FilesThatChangeMeanwhile) {
+  const std::string chatml = *TemplateText("chatml");
+  scratch.Write("a.jsonl", kHello);
+  for (const char *name : {"chat_template.jinja", "tokenizer_config.json", "a.jsonl"}) {
+    SCOPED_TRACE(name);
+    scratch.Write("chat_template.jinja", chatml);
+    options.data = options.validate =
+        absl::StrCat("chat(\"", scratch.path("a.jsonl"), "\", tokenizer = \"",
+                     scratch.path("tokenizer.json"), "\")");
+    options.cache.directory = scratch.path(absl::StrCat("cache of ", name));
+    options.cache.show = [&](int64_t, int64_t) {
+      scratch.Write(name, name == absl::string_view("a.jsonl") ? std::string(kHello) + kHello
+                          : name[0] == 'c'                     ? chatml + "{# saved #}"
+                                                               : R"({"eos_token": "<s>"})");
+    };
+    EXPECT_THAT(Error(),
+                HasSubstr(name[0] == 'a' ? "a.jsonl`: it changed while it was read; begin again"
+                                         : "tokenizer.json`: it or the chat template changed while "
+                                           "tokens were made; begin again"));
+    options.cache.show = [](int64_t, int64_t) {};
+    Open();
+    EXPECT_THAT(said, HasSubstr("made "));
+  }
 }
 
 // Killed at any write, the next run makes the same tokens, and leaves nothing of the killed one.

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/template/template.h"
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -100,6 +102,120 @@ TEST(Template, RefusesTexts) {
   EXPECT_EQ(Error(std::string((1 << 20) + 1, 'a')), "`chat.jinja`: a template of more than 1 MiB");
 }
 
+// What Python does and we do not is a failure, and no other text.
+TEST(Template, NotDone) {
+  RenderOptions dated;
+  dated.now.emplace();
+  dated.now->tm_mday = 1;
+  const std::pair<const char *, const char *> cases[] = {
+      {"{{ '{} {1}'.format(1, 2) }}", "a pattern with `{}` and with numbers such as `{0}`"},
+      {"{{ '{0} {}'.format(1, 2) }}", "a pattern with `{}` and with numbers such as `{0}`"},
+      {"{{ '{-1}'.format(1) }}", "no value for `{-1}`"},
+      {"{{ self }}", "a `TemplateReference` has no text"},
+      {"{{ lipsum() }}", "`lipsum` is not done: it makes texts at random"},
+      {"{{ 1.5 | round(-400, 'ceil') }}", "`ceil` does not round to -400 digits"},
+      {"{{ 1.5 | round(400, 'floor') }}", "`floor` does not round to 400 digits"},
+      {"{{ 1.7e308 | round(-308) }}", "the rounded number is too large"},
+      {"{{ 9223372036854775807 | round(-1) }}", "a number of more than 64 bits"},
+      {"{{ 9223372036854775807 | round(-19) }}", "a number of more than 64 bits"},
+      {"{{ strftime_now('%9999999d') }}", "`strftime_now` makes a text of more than 4096 bytes"},
+      {"{{ strftime_now('%%%Z') }}", "`strftime_now` has no `%Z`"},
+      {"{{ strftime_now('a' * 257) }}", "a format of more than 256 bytes"},
+      {"{{ range(3) }}", "a range has no text; use `| list`"},
+      {"{{ namespace() }}", "a `Namespace` has no text"},
+      {"{{ 'a'.upper }}", "a `function` has no text"},
+      {"{{ '\\N{BULLET}' }}", "an escape that no string has"},
+      {"{{ 'a'.encode() }}", "a `str` without `encode`"},
+      {"{{ 1.5.is_integer() }}", "a `float` without `is_integer`"},
+      {"{% block a %}{% endblock %}", "no statement `block`"},
+      {"{% autoescape true %}{% endautoescape %}", "no statement `autoescape`"},
+  };
+  for (const auto &[text, message] : cases)
+    EXPECT_THAT(Error(text, dated), HasSubstr(message)) << text;
+  EXPECT_EQ(Render("{{ strftime_now('') }}{{ strftime_now('%%Z%4000d') | length }}", dated)->text,
+            "4002");
+  EXPECT_TRUE(Render("{{ " + std::string(1000, 'a') + " }}").ok());
+  EXPECT_THAT(Error("{{ " + std::string(1001, 'a') + " }}"),
+              HasSubstr("`chat.jinja`, line 1: a name of more than 1000 bytes"));
+}
+
+// Work takes steps by its size. Each of these takes more than so many, and less than all.
+TEST(Template, Steps) {
+  constexpr int64_t kSize = 1 << 16;
+  std::string text;
+  for (int64_t i = 0; i < kSize / 2; ++i)
+    text += "\u00e9";
+  const jinja::Value input = jinja::Value::Mapping({{jinja::Value("x"), jinja::Value(text)}});
+  const auto takes_more = [&](int64_t steps, const std::string &body) {
+    const auto chat = Template::Parse(body, "chat.jinja");
+    ASSERT_TRUE(chat.ok()) << chat.status();
+    RenderOptions options;
+    EXPECT_TRUE(chat->Render(input, options).ok()) << chat->Render(input, options).status();
+    options.steps = steps;
+    EXPECT_THAT(std::string(chat->Render(input, options).status().message()), HasSubstr("steps"))
+        << body;
+  };
+  // A text that is copied, read by its characters, or changed.
+  for (const char *copied : {"'%.1s' % x", "'a' ~ x", "x | string"})
+    takes_more(kSize / 64, absl::StrCat("{% set y = ", copied, " %}"));
+  takes_more(kSize / 64 * 2, "{% set y = x.startswith((x, 'a')) %}");
+  const absl::string_view reads =
+      "x | length; x | wordcount; x.isalpha(); x.isspace(); "
+      "x[-1]; x[32000]; x[32000:]; x[:32000]; x.find('no'); x.rfind('no'); "
+      "'no' in x; x.count('no'); x.count(''); x.splitlines(); x.split('no'); "
+      "x.replace('no', ''); x.partition('no'); x.startswith('a', 1); x.strip(); "
+      "x | trim; x | truncate(9); x | truncate(32000); x | indent; x.zfill(9); "
+      "x.ljust(9); '%.32000s' % x; '%9s' % x; x % (); x.format(); x | e";
+  for (const absl::string_view read : absl::StrSplit(reads, "; "))
+    takes_more(kSize / 16, absl::StrCat("{% set y = ", read, " %}"));
+  for (const char *changed :
+       {"x | upper", "x | lower", "x | title", "x | capitalize", "x.title()", "x.casefold()",
+        "x.swapcase()", "x | tojson", "{x: 1} | tojson", "[x] | string", "x.split()", "x | float",
+        "x | int", "x.islower()", "x is upper", "[x] | sort", "[x] | unique", "[x] | max",
+        "{x: 1} | dictsort"})
+    takes_more(kSize / 4, absl::StrCat("{% set y = ", changed, " %}"));
+  takes_more(kSize / 16 * 8, "{% set y = x.strip('abcdefghijklmno') %}");
+  takes_more(kSize / 2, "{% set y = x.count('\u00e9') %}");
+  takes_more(30'000, "{% set y = ('%%' * 30000) % () %}");
+  takes_more(30'000, "{% set y = ('{{' * 30000).format() %}");
+  // Digits and remainders.
+  const auto often = [](const std::string &body) {
+    return absl::StrCat("{% for i in range(100) %}{% set y = ", body, " %}{% endfor %}");
+  };
+  takes_more(130'000, often("'%.1000f' % 1e300"));
+  takes_more(100'000, often("'{:.1000f}'.format(1e-300)"));
+  takes_more(30'000, often("1e-300 | round(310)"));
+  takes_more(6'400, often("1e308 % 5e-324"));
+  takes_more(6'400, often("1e308 // 1e-3"));
+  // Lists and other objects.
+  takes_more(16'000, "{% set y = range(10) | slice(1000) %}");
+  takes_more(16'000, "{% set y = range(1000) | batch(1) %}");
+  takes_more(16'000, "{% set y = ([[]] * 1000) | map('list') %}");
+  takes_more(16'000, "{% set y = ([[]] * 1000) | map('map', 'list') %}");
+  // Names that are looked for, and parameters.
+  std::string parameters, with, end;
+  for (int i = 0; i < 1000; ++i)
+    absl::StrAppend(&parameters, i > 0 ? ", p" : "p", i);
+  for (int i = 0; i < 50; ++i) {
+    with += "{% with ";
+    for (int j = 0; j < 15; ++j)
+      absl::StrAppend(&with, j > 0 ? ", a" : "a", j, "=1");
+    with += " %}";
+    end += "{% endwith %}";
+  }
+  takes_more(30'000, "{% macro m(" + parameters + ") %}{% endmacro %}{{ m() }}");
+  takes_more(5'000, with + often("x is defined") + end);
+  // The digits that a number does not have take none.
+  RenderOptions few;
+  few.steps = 2000;
+  EXPECT_EQ(
+      Render("{% for i in range(99) %}{% set y = 1.5e300 | round(300) %}{% endfor %}{{ 1.5e300 "
+             "| round(300) }} {{ ('\n' * 50) | indent(10000) | length }}",
+             few)
+          ->text,
+      "1.5e+300 50");
+}
+
 // Whatever a template says, it ends, within a second of an optimised build on a quiet core.
 TEST(Template, Limits) {
   RecordProperty("depends_on_time", "the limits are to end a template within a second");
@@ -114,6 +230,9 @@ TEST(Template, Limits) {
       {loops + loops + loops + "{% endfor %}{% endfor %}{% endfor %}", "steps"},
       {loops + loops + "{{ 'a' * 200 }}{% endfor %}{% endfor %}", "text of"},
       {"{{ 'a' * 1000000000 }}", "text of"},
+      {loops + loops + "{% set x = '%.1000f' % 1e300 %}{% endfor %}{% endfor %}", "steps"},
+      {"{% set x = 'a b ' * 500000 %}" + loops + "{% set y = x | title %}{% endfor %}", "steps"},
+      {"{{ range(10) | slice(9000000) | list | length }}", "steps"},
       {"{{ [0] * 1000000000 }}", "steps"},
       {"{% set ns = namespace(s='a') %}" + loops + "{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
        "text of"},
@@ -171,7 +290,7 @@ TEST(Template, Limits) {
   size_t number = 0;
   for (const auto &[text, message] : cases) {
     RenderOptions limits;
-    if (++number > 3) {
+    if (++number > 6) {
       limits.steps = 1'000'000;
       limits.bytes = 1 << 20;
     }
