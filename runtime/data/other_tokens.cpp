@@ -7,7 +7,7 @@
 #include "runtime/data/other_tokens.h"
 
 #include "runtime/data/data.h"
-#include "runtime/data/tokenized.h"
+#include "runtime/data/tokenizer_print.h"
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"

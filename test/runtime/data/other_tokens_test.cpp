@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/data/other_tokens.h"
 
-#include "runtime/data/tokenized.h"
+#include "runtime/data/tokenizer_print.h"
 
 #include "gtest/gtest.h"
 
