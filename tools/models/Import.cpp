@@ -27,6 +27,7 @@
 #include "runtime/weights/model_config.h"
 #include "runtime/weights/rest_file.h"
 #include "tools/CompiledProgram.h"
+#include "tools/HeldAdapters.h"
 #include "tools/models/ImportData.h"
 #include "tools/models/SpecText.h"
 
@@ -230,6 +231,7 @@ absl::Status exportFolder(const ExportOptions &options) {
   absl::StatusOr<Program> program = describeSpec(request);
   if (!program.ok())
     return program.status();
+  nameHeldAdapters(options.compile, program->train, stderr);
   const std::string like = options.like.empty() ? FolderBeside(request.files[0]) : options.like;
   absl::StatusOr<ModelConfig> config = ReadModelConfig(like);
   if (!config.ok())
@@ -260,7 +262,7 @@ absl::Status exportFolder(const ExportOptions &options) {
   absl::StatusOr<std::string> json = ModelConfigWithType(like, options.weights.bf16);
   if (!json.ok())
     return json.status();
-  // The model must be asked in the template with which it was trained.
+  // A conversation with the model has the template with which it was trained.
   const std::string form = TemplateOf(program->train.data);
   absl::StatusOr<std::string> jinja = form.empty() ? "" : TemplateText(form);
   if (!jinja.ok())
@@ -271,9 +273,7 @@ absl::Status exportFolder(const ExportOptions &options) {
   NewOutputs outputs;
   outputs.AddFolder(options.folder, IsNameOfFolder);
   InterruptsUntilExit(); // nothing was written until here
-  std::string state = options.state;
-  if (state.empty())
-    state = program->machine.ssd.empty() ? "state" : program->machine.ssd[0].path;
+  const std::string state = options.state.empty() ? FolderOfState(program->machine) : options.state;
   if (options.weights.adapters) {
     absl::Status status = exportAdapters(*program, *config, {state, options.folder, options.base},
                                          options.weights.bf16);
