@@ -1,6 +1,6 @@
 """dropout.py MODEL DATA TMP: trains adapters with dropout on a model of Hugging Face, in several orders, places and
 micro-batches. What is dropped follows from the step, the sequence, the position and the layer alone, so what may not
-change a bit of a training without dropout changes none of one with it, and the rest changes as little.
+change a bit of a training without dropout changes none of one with it, and the rest changes as little. test/e2e/run-models has more plans.
 
 `boa` is found by PATH.
 """
@@ -12,10 +12,8 @@ from pathlib import Path
 SETTINGS = ["train.batch=4", "train.steps=3", "train.optimizer.lr=1e-2", "train.weights=f32"]
 PLANS = {
     "vertical": "vertical(delay = 0, snake = false)",
-    "snake": "vertical(delay = 0)",
     "horizontal": "horizontal(delay = 0)",
     "delayed": "vertical(delay = 0.25, snake = false)",
-    "late": "vertical(delay = 1, snake = false)",
     "saving": "vertical(delay = 0, snake = false, recompute = false)",
 }
 
@@ -56,11 +54,9 @@ def main():
         found, other = run(tmp, f"order.{name}", plan)
         print(f"{name}: {'no bit' if same else 'some bits'}")
         assert worst(found, losses) < 1e-5 and (not same or other == bits), (name, found, losses)
-    for place in ("host", "ssd", "host 40%, ssd"):
-        assert run(tmp, f"place.{place}", PLANS["vertical"], place=place)[1] == bits, place
-    for micro_batch in (2, 4):
-        found = run(tmp, f"micro.{micro_batch}", PLANS["vertical"], micro_batch=micro_batch)[0]
-        assert worst(found, losses) < 1e-5, (micro_batch, found, losses)
+    assert run(tmp, "place", PLANS["vertical"], place="host 40%, ssd")[1] == bits
+    found = run(tmp, "micro", PLANS["vertical"], micro_batch=2)[0]
+    assert worst(found, losses) < 1e-5, (found, losses)
 
     # A run that was broken off goes on with the same, where the spec leaves its adapters to the state.
     run(tmp, "broken", PLANS["vertical"], more=["--steps", 2])

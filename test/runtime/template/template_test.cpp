@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-#include <chrono>
+#include <ctime>
 #include <thread>
 #include <vector>
 
@@ -218,7 +218,6 @@ TEST(Template, Steps) {
 
 // Whatever a template says, it ends, within a second of an optimised build on a quiet core.
 TEST(Template, Limits) {
-  RecordProperty("depends_on_time", "the limits are to end a template within a second");
   const std::string loops = "{% for a in range(99999) %}";
   const auto many = [](int count, const std::string &text) {
     std::string out;
@@ -294,11 +293,11 @@ TEST(Template, Limits) {
       limits.steps = 1'000'000;
       limits.bytes = 1 << 20;
     }
-    const auto begin = std::chrono::steady_clock::now();
+    // A second of a processor: other work beside the test takes none of it.
+    [[maybe_unused]] const std::clock_t begin = std::clock();
     EXPECT_THAT(Error(text, limits), HasSubstr(message)) << text.substr(0, 200);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
 #ifdef NDEBUG
-    EXPECT_LT(took.count(), 1) << text.substr(0, 200);
+    EXPECT_LT(std::clock() - begin, CLOCKS_PER_SEC) << text.substr(0, 200);
 #endif
   }
   RenderOptions options;
