@@ -12,6 +12,7 @@
 #include <sys/random.h>
 
 #include <cstdlib>
+#include <optional>
 #include <thread>
 
 namespace boa {
