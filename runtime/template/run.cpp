@@ -52,7 +52,8 @@ Value Run::FailAs(absl::StatusCode code, absl::string_view message) {
 }
 
 bool Run::Step(int64_t count) {
-  steps -= count;
+  // A template may name any count.
+  steps -= std::min(count, std::max<int64_t>(steps, 0) + 1);
   if (steps < 0 && !failed())
     FailAs(absl::StatusCode::kResourceExhausted,
            absl::StrCat("the template takes more than ", options.steps, " steps"));
@@ -60,14 +61,15 @@ bool Run::Step(int64_t count) {
 }
 
 bool Run::Grow(size_t size, size_t more) {
-  if (size + more > static_cast<size_t>(options.bytes))
+  const auto most = static_cast<size_t>(options.bytes);
+  if (size > most || more > most - size)
     FailAs(absl::StatusCode::kResourceExhausted,
            absl::StrCat("a text of more than ", options.bytes, " bytes"));
   return !failed() && Charge(more, kCopied);
 }
 
 // An empty list takes as much memory as several members.
-bool Run::Room(int64_t members) { return Step(16 + members); }
+bool Run::Room(int64_t members) { return Step(members) && Step(16); }
 
 Value Run::MakeText(std::string text, bool is_safe) {
   if (!Step() || !Grow(0, text.size()))

@@ -233,6 +233,7 @@ TEST(Template, Limits) {
       {"{% set x = 'a b ' * 500000 %}" + loops + "{% set y = x | title %}{% endfor %}", "steps"},
       {"{{ range(10) | slice(9000000) | list | length }}", "steps"},
       {"{{ [0] * 1000000000 }}", "steps"},
+      {"{{ [0] | batch(9223372036854775807, '-') | list }}", "steps"},
       {"{% set ns = namespace(s='a') %}" + loops + "{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
        "text of"},
       {"{% set ns = namespace(s=[0]) %}" + loops + "{% set ns.s = ns.s + ns.s %}{% endfor %}",
