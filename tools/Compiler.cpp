@@ -40,6 +40,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 
 #include <cerrno>
@@ -83,6 +84,19 @@ private:
   std::string text;
   llvm::raw_string_ostream out;
   SourceMgrDiagnosticHandler handler;
+};
+
+/// Keeps the name of the pass that failed first.
+class FailedPass : public PassInstrumentation {
+public:
+  explicit FailedPass(std::string &name) : name(name) {}
+  void runAfterPassFailed(Pass *pass, Operation *) override {
+    if (name.empty())
+      name = pass->getName().str();
+  }
+
+private:
+  std::string &name;
 };
 
 } // namespace
@@ -258,7 +272,9 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::parse(const CompileRequest &requ
 absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Phase stop) {
   Diagnostics diagnostics(context.get(), quiet, said);
   need.reset();
+  bool explained = false;
   ScopedDiagnosticHandler noteNeed(context.get(), [&](Diagnostic &diagnostic) {
+    explained |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
     if (auto found = MemoryNeed::of(diagnostic))
       need = std::move(found);
     return failure(); // to be printed
@@ -286,7 +302,13 @@ absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Pha
     nameArguments(module);
   }
   buildPipeline(pm, options);
+  std::string failed;
+  pm.addInstrumentation(std::make_unique<FailedPass>(failed));
   const bool done = succeeded(pm.run(module));
+  if (!done && !explained)
+    module.emitError("the pass ") << failed
+                                  << " failed without a reason: this is a fault of Boa, "
+                                     "please report it with the spec";
   // Memory is looked at when the kernels are done.
   if (stop == Phase::llvm && (done || need))
     keepKernels(request.kernels, module);

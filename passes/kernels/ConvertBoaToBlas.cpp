@@ -18,8 +18,6 @@
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/LinalgBuilder.h"
 
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-
 namespace boa {
 #define GEN_PASS_DEF_CONVERTBOATOBLAS
 #include "passes/kernels/KernelPasses.h.inc"
@@ -273,13 +271,11 @@ struct ConvertBoaToBlas : boa::impl::ConvertBoaToBlasBase<ConvertBoaToBlas> {
         .add<LinearToGemm, WeightGradToGemm, EmbeddingGradToScatter, EmbeddingBlockGradToScatter,
              AttentionToCall, CachedAttentionToCall, AttentionGradToCall, AccumulateInto>(
             &getContext());
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      return signalPassFailure();
+    applyUntilNoneMatches(getOperation(), std::move(patterns));
     // Once it is known what is added to what before it is rounded.
     RewritePatternSet rounding(&getContext());
     rounding.add<RoundProduct>(&getContext());
-    if (failed(applyPatternsGreedily(getOperation(), std::move(rounding))))
-      return signalPassFailure();
+    applyUntilNoneMatches(getOperation(), std::move(rounding));
     hoistWeightGradients(getOperation());
     getOperation().walk([](kernel::GemmOp op) { op->removeAttr(kSharedAttr); });
   }

@@ -18,8 +18,6 @@
 #include "passes/kernels/LinalgBuilder.h"
 #include "passes/kernels/NormalDistribution.h"
 
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-
 #include <cmath>
 
 namespace boa {
@@ -370,9 +368,8 @@ struct ConvertBoaToLinalg : boa::impl::ConvertBoaToLinalgBase<ConvertBoaToLinalg
     rest.add<AddToLinalg, MulToLinalg, ScaleToLinalg, CastToLinalg, GeluToLinalg, GeluGradToLinalg,
              SiluToLinalg, SiluGradToLinalg, SplitToSlices, ConcatToSlices, RotaryToLinalg,
              EmbeddingToLinalg, DropoutToLinalg>(context);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(sums))) ||
-        failed(applyPatternsGreedily(getOperation(), std::move(rest))))
-      return signalPassFailure();
+    applyUntilNoneMatches(getOperation(), std::move(sums));
+    applyUntilNoneMatches(getOperation(), std::move(rest));
     getOperation().walk([&](Operation *op) {
       if (isa<CostOpInterface>(op)) {
         op->emitOpError("has no lowering to a kernel");

@@ -13,7 +13,6 @@
 #include "passes/kernels/KernelPasses.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace boa {
 #define GEN_PASS_DEF_EXPANDKERNELMATH
@@ -100,8 +99,7 @@ struct ExpandKernelMath : boa::impl::ExpandKernelMathBase<ExpandKernelMath> {
       patterns.add<PowerOfTwoToExp>(&getContext());
       arith::populateExpandBFloat16Patterns(patterns);
     }
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
+    boa::applyUntilNoneMatches(getOperation(), std::move(patterns));
   }
 };
 

@@ -13,7 +13,6 @@
 #include "passes/kernels/KernelPasses.h"
 
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 #include <optional>
 #include <utility>
@@ -109,10 +108,7 @@ struct FuseKernelElementwise : boa::impl::FuseKernelElementwiseBase<FuseKernelEl
     RewritePatternSet patterns(&getContext());
     linalg::populateElementwiseOpsFusionPatterns(
         patterns, [&](OpOperand *operand) { return rule.shouldFuse(operand); });
-    GreedyRewriteConfig config;
-    config.setListener(&rule);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
-      signalPassFailure();
+    boa::applyUntilNoneMatches(getOperation(), std::move(patterns), &rule);
   }
 };
 

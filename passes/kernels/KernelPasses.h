@@ -25,8 +25,14 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
+#include "mlir/IR/PatternMatch.h"
 
 namespace boa {
+
+/// Applies the patterns until none matches. Each lowers, fuses or removes an op, so there is an
+/// end. Upstream gives up after ten rounds, without a message; a long chain takes more.
+void applyUntilNoneMatches(mlir::Operation *op, mlir::RewritePatternSet patterns,
+                           mlir::RewriterBase::Listener *listener = nullptr);
 
 #define GEN_PASS_DECL
 #include "passes/kernels/KernelPasses.h.inc"

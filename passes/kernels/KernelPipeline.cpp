@@ -18,7 +18,10 @@
 #include "mlir/Dialect/Tensor/Transforms/SubsetInsertionOpInterfaceImpl.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
+
+#include <utility>
 
 using namespace mlir;
 
@@ -36,6 +39,15 @@ void boa::registerKernelDialects(DialectRegistry &registry) {
   tensor::registerSubsetOpInterfaceExternalModels(registry);
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
+}
+
+void boa::applyUntilNoneMatches(Operation *op, RewritePatternSet patterns,
+                                RewriterBase::Listener *listener) {
+  GreedyRewriteConfig config;
+  config.setListener(listener);
+  config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
+  // Fails at a limit only.
+  (void)applyPatternsGreedily(op, std::move(patterns), config);
 }
 
 void boa::buildKernelPipeline(OpPassManager &pm, const RowBlocks &blocks) {

@@ -1,7 +1,7 @@
-"""Prints a model of COUNT equal layers: make-layers.py COUNT repeat|single|stages.
+"""Prints a model of COUNT equal layers: make-layers.py COUNT repeat|single|stages|chain.
 
 As one layer that repeats, as layers of `repeat 1`, or, but for the first, as stages. Their initial
-values are the same.
+values are the same. A chain is one layer of COUNT gelus.
 """
 import sys
 
@@ -15,6 +15,13 @@ LAYER = """
 """
 if form == "repeat":
     layers = LAYER % ("layer", "block", f" repeat {count}")
+elif form == "chain":
+    gelus = "\n".join(f"    let x{i + 1} = gelu(x{i})" for i in range(count))
+    layers = f"""
+  layer block(x0: [context, width]) -> [context, width] repeat 1 {{
+{gelus}
+    return x{count}
+  }}"""
 else:
     # A model has one layer at least.
     layer, stage = ("layer", " repeat 1"), ("stage", "")

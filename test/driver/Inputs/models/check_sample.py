@@ -68,7 +68,7 @@ def main():
         read = check_streamed(sampler, logits, memory)
         print(f"{name}: {size} bytes alike, {read} bytes read a token")
     # A prompt of several pieces. The last one reaches back.
-    size, _, _ = check(Sampler(tmp, "llama", ("In the beginning " * 40)[:530], 20, "--set",
+    size, _, _ = check(Sampler(tmp, sys.argv[-1], ("In the beginning " * 40)[:530], 20, "--set",
                                "model.context=640", "--changed-model"))
     print(f"a long prompt: {size} bytes alike")
 
