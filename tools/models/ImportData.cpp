@@ -104,7 +104,7 @@ absl::StatusOr<ImportedData> readImportedData(const std::string &data, const std
   for (size_t i = 0; i < sources.size(); ++i) {
     const DataSource &source = sources[i];
     written[i].files = checked[i].files = besideSpec(source.files, spec);
-    if (!source.form.empty() && !IsTemplateName(source.form))
+    if (source.has_template_file())
       written[i].form = checked[i].form = besideSpec(source.form, spec);
     if (source.is_tokenized() && source.tokenizer.empty())
       return absl::NotFoundError(
