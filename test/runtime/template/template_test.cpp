@@ -125,6 +125,8 @@ TEST(Template, NotDone) {
       {"{{ namespace() }}", "a `Namespace` has no text"},
       {"{{ 'a'.upper }}", "a `function` has no text"},
       {"{{ '\\N{BULLET}' }}", "an escape that no string has"},
+      {"{{ '7❶'.isdigit() }}", "`isdigit` is not done for `❶`"},
+      {"{{ '½漢'.isnumeric() }}", "`isnumeric` is not done for `漢`"},
       {"{{ 'a'.encode() }}", "a `str` without `encode`"},
       {"{{ 1.5.is_integer() }}", "a `float` without `is_integer`"},
       {"{% block a %}{% endblock %}", "no statement `block`"},
