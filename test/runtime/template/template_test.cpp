@@ -102,7 +102,7 @@ TEST(Template, RefusesTexts) {
   EXPECT_EQ(Error(std::string((1 << 20) + 1, 'a')), "`chat.jinja`: a template of more than 1 MiB");
 }
 
-// What Python does and we do not is a failure, and no other text.
+// A feature of Python that is missing here is an error. It never renders another text.
 TEST(Template, NotDone) {
   RenderOptions dated;
   dated.now.emplace();
