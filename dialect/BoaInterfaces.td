@@ -68,4 +68,18 @@ def Boa_AccessOpInterface : OpInterface<"AccessOpInterface"> {
   ];
 }
 
+def Boa_ChunkOpInterface : OpInterface<"ChunkOpInterface"> {
+  let cppNamespace = "::boa";
+  let description = [{
+    An op that may stand in a loop over chunks whose iterations run at once
+    (dialect/ChunkLoops.h). Its results are buffers that its iteration opens.
+  }];
+  let methods = [
+    InterfaceMethod<"Whether it touches `chunk` alone of an entry, and uses it for nothing else, or"
+      " only buffers that its iteration has `opened`.",
+      "bool", "staysInIteration",
+      (ins "::mlir::Value":$chunk, "::llvm::ArrayRef<::mlir::Value>":$opened)>
+  ];
+}
+
 #endif // BOA_INTERFACES_TD

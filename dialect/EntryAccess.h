@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What ops of the step and of the storage phase share: the verifier of an access, and the printed
-// names of entries. Only the families of ops include it.
+// names of entries. Only sources of the dialect include it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_DIALECT_ENTRYACCESS_H

@@ -67,6 +67,9 @@ void CreateOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
                                     /*made=*/true));
 }
 
+bool CopyOp::staysInIteration(Value, ArrayRef<Value> opened) {
+  return llvm::is_contained(opened, getTo());
+}
 LogicalResult CopyOp::verify() {
   if (getFrom().getType().getContents() != getTo().getType().getContents() ||
       (!storageOf(getFrom()).empty() && storageOf(getFrom()) != storageOf(getTo())))
@@ -83,6 +86,10 @@ LogicalResult OffloadOp::verify() { return verifyChunks(*this); }
 LogicalResult OffloadOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyAccess(*this, getStorageAttr(), getIndices(), getBuffer().getType().getContents(),
                       tables);
+}
+
+bool ReleaseOp::staysInIteration(Value, ArrayRef<Value> opened) {
+  return !getRetain() && llvm::is_contained(opened, getBuffer());
 }
 
 } // namespace boa

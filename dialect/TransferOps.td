@@ -15,10 +15,15 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 class Boa_StorageAccessOp<string mnemonic, list<Trait> traits = []>
     : Boa_Op<mnemonic, !listconcat([AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>,
                                     DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-                                    DeclareOpInterfaceMethods<Boa_AccessOpInterface>], traits)> {
+                                    DeclareOpInterfaceMethods<Boa_AccessOpInterface>,
+                                    Boa_ChunkOpInterface], traits)> {
   code accessors = [{
     /// The chunks touched: [first, first + count); count 0: the whole entry.
     bool isWholeEntry() { return getCount() == 0; }
+    bool staysInIteration(::mlir::Value chunk, ::llvm::ArrayRef<::mlir::Value>) {
+      return getFirst() == chunk && getCount() == 1 &&
+             ::llvm::count((*this)->getOperands(), chunk) == 1;
+    }
   }];
   let extraClassDeclaration = accessors;
   let hasVerifier = 1;
@@ -56,7 +61,8 @@ def Boa_CreateOp : Boa_StorageAccessOp<"create", [Boa_NamesResults]> {
     $storage `[` $indices `]` (`chunk` $first^ `count` $count)? attr-dict `:` type($buffer)
   }];
 }
-def Boa_CopyOp : Boa_Op<"copy", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Boa_CopyOp : Boa_Op<"copy", [DeclareOpInterfaceMethods<Boa_ChunkOpInterface>,
+    MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "copies chunks of an entry from one buffer to another";
   let description = [{
     For an entry that is live in two spaces at once: a kernel made the gradient on the
@@ -82,7 +88,8 @@ def Boa_OffloadOp : Boa_StorageAccessOp<"offload"> {
     $buffer `,` $storage `[` $indices `]` (`chunk` $first^ `count` $count)? attr-dict `:` type($buffer)
   }];
 }
-def Boa_ReleaseOp : Boa_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Boa_ReleaseOp : Boa_Op<"release", [DeclareOpInterfaceMethods<Boa_ChunkOpInterface>,
+    MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "frees a slot; with `retain` its contents stay for the next prefetch";
   let description = [{
     The next prefetch of exactly the same chunks finds a retained copy, in this run of

@@ -115,6 +115,10 @@ static LogicalResult verifyStates(UpdateOp op, GroupOp group) {
   return success();
 }
 
+/// Of an entry that is open around the loop, it touches its chunk.
+bool UpdateOp::staysInIteration(Value chunk, ArrayRef<Value>) {
+  return getChunk() == chunk && llvm::count((*this)->getOperands(), chunk) == 1;
+}
 LogicalResult UpdateOp::verifySymbolUses(SymbolTableCollection &tables) {
   auto group = tables.lookupNearestSymbolFrom<GroupOp>(*this, getGroupAttr());
   if (!group)

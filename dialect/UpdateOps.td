@@ -52,6 +52,7 @@ def Boa_FinishNormOp : Boa_Op<"finish_norm", [MemoryEffects<[MemRead, MemWrite]>
 //===----------------------------------------------------------------------===//
 
 def Boa_UpdateOp : Boa_Op<"update", [AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<Boa_ChunkOpInterface>,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the optimizer on one chunk, on the optimizer queue";
   let description = [{

@@ -6,17 +6,15 @@
 //===----------------------------------------------------------------------===//
 #include "frontend/AdapterNames.h"
 
+#include "runtime/abi/module_names.h"
+
 #include <algorithm>
-#include <map>
 
 namespace boa::frontend {
 
 namespace {
 
 constexpr char kAllLinear[] = "all-linear";
-
-/// The module of a tensor's name, "h.*.attn.c_attn" of "h.*.attn.c_attn.weight"; "" without one.
-std::string moduleOf(const std::string &tensor) { return tensor.substr(0, tensor.rfind('.')); }
 
 bool isWeight(const std::string &tensor) {
   const std::string end = ".weight";
@@ -27,27 +25,6 @@ bool isWeight(const std::string &tensor) {
 /// Whether a name means the module: it is the module, or the end of it in whole words.
 bool meansModule(const std::string &name, const std::string &module) {
   return matchesPattern(name, module) || matchesPattern("*." + name, module);
-}
-
-/// "layers.*.mlp" of "model.layers.*.mlp"; the same text without the name of a base model.
-std::string inBaseModel(const std::string &name) {
-  for (const std::string base : {"model.", "transformer.", "bert."})
-    if (name.compare(0, base.size(), base) == 0)
-      return name.substr(base.size());
-  return name;
-}
-
-/// "layers.*.mlp" of "layers.3.mlp"; the same text without a number.
-std::string withoutNumbers(const std::string &name) {
-  std::string text;
-  for (size_t at = 0; at <= name.size();) {
-    const size_t dot = std::min(name.find('.', at), name.size());
-    const std::string word = name.substr(at, dot - at);
-    const bool isNumber = !word.empty() && word.find_first_not_of("0123456789") == word.npos;
-    text += (at ? "." : "") + (isNumber ? "*" : word);
-    at = dot + 1;
-  }
-  return text;
 }
 
 class Names {
@@ -75,7 +52,7 @@ private:
   /// Of a target this is its weight, not its bias.
   std::string moduleOfParam(ParamRef ref) const {
     const std::string &tensor = paramOf(ref).external;
-    return ofTargets && !isWeight(tensor) ? "" : moduleOf(tensor);
+    return ofTargets && !isWeight(tensor) ? "" : ModuleOf(tensor);
   }
 
   template <typename Predicate> std::vector<ParamRef> filter(Predicate holds) const {
@@ -98,7 +75,7 @@ private:
     });
     // A folder of a base model alone leaves its name out.
     return found.empty() ? filterModules([&](const std::string &module) {
-      return module == inBaseModel(name);
+      return module == InBaseModel(name);
     })
                          : found;
   }
@@ -159,7 +136,7 @@ private:
 
   /// Why a name means no parameter, and what could be meant.
   std::string explain(const std::string &name) const {
-    const std::string general = withoutNumbers(name);
+    const std::string general = OfAllLayers(name);
     if (general != name && !findModules(general).empty())
       return "\"" + name + "\" is of one layer, but all layers of a kind are alike: expected \"" +
              general + "\"";
@@ -186,7 +163,7 @@ private:
         ofTargets ? filter([&](ParamRef ref) { return isLinear(ref); }) : all;
     std::vector<std::string> modules;
     for (ParamRef ref : all)
-      modules.push_back(moduleOf(paramOf(ref).external));
+      modules.push_back(ModuleOf(paramOf(ref).external));
     for (ParamRef ref : named) {
       const std::string module = moduleOfParam(ref);
       std::string name = module.empty() ? ownName(ref) : endOf(module, modules);
@@ -196,16 +173,11 @@ private:
     return names;
   }
   static std::string endOf(const std::string &module, const std::vector<std::string> &modules) {
-    for (size_t at = module.size(); at != std::string::npos && at > 0;) {
-      at = module.rfind('.', at - 1);
-      const std::string end = module.substr(at == std::string::npos ? 0 : at + 1);
-      auto isOther = [&](const std::string &other) {
+    return ShortestEnd(module, [&](const std::string &end) {
+      return std::any_of(modules.begin(), modules.end(), [&](const std::string &other) {
         return other != module && meansModule(end, other);
-      };
-      if (std::none_of(modules.begin(), modules.end(), isOther))
-        return end;
-    }
-    return module;
+      });
+    });
   }
 
   static constexpr size_t kMostNames = 40;

@@ -95,7 +95,7 @@ bool SettingReader::readFlag(const char *name, bool absent) const {
 /// A name, or the path of a file, which must be there.
 void SettingReader::readTemplate(const Expr &form, DataSource &source) const {
   source.form = form.name;
-  if (IsTemplateName(form.name))
+  if (!source.has_template_file())
     return;
   source.form = resolvePath(form, /*isPattern=*/false, context);
   std::error_code failed;

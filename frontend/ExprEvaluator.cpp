@@ -325,77 +325,73 @@ std::optional<int64_t> evaluateQuantity(const Expr &expr, Quantity quantity,
   return std::nullopt;
 }
 
-/// Whether a number has the unit of steps, which may be left out.
-static bool isSteps(const Expr &number) {
-  return !isLiteral(number) || number.unit.empty() || number.unit == "steps";
-}
+namespace {
 
-static std::optional<int64_t> evaluateSteps(const Expr &expr, const Constants &constants,
-                                            const std::string &what, Diagnostics &diagnostics) {
-  return evaluateCount(expr, "steps", constants, 1, int64_t(kMostSteps), what, diagnostics);
+/// What a number with a unit counts where one without counts steps.
+struct Countable {
+  const char *expected; // "steps, such as 200, or a time, such as 5 min"
+  struct Unit {
+    const char *name;
+    double size; // in the first unit
+  };
+  std::vector<Unit> units;
+  double most; // of the first unit
+};
+
+/// One of the two is above 0.
+struct StepsOrAmount {
+  int64_t steps = 0;
+  double amount = 0; // in the first unit
+};
+
+} // namespace
+
+static std::optional<StepsOrAmount> evaluateStepsOr(const Countable &other, const Expr &expr,
+                                                    const Constants &constants,
+                                                    const std::string &what,
+                                                    Diagnostics &diagnostics) {
+  const bool negative = expr.kind == Expr::Kind::Negate;
+  const Expr &number = negative ? *expr.operands[0] : expr;
+  if (!isLiteral(number) || number.unit.empty() || number.unit == "steps") {
+    auto steps = evaluateCount(expr, "steps", constants, 1, int64_t(kMostSteps), what, diagnostics);
+    return steps ? std::optional(StepsOrAmount{*steps, 0}) : std::nullopt;
+  }
+  std::vector<std::string> names{"steps"};
+  for (const Countable::Unit &unit : other.units) {
+    names.push_back(unit.name);
+    if (number.unit != unit.name)
+      continue;
+    const double amount = (negative ? -number.real : number.real) * unit.size;
+    if (amount > 0 && amount <= other.most)
+      return StepsOrAmount{0, amount};
+    const std::string least = other.units[0].name;
+    diagnostics.error(expr.location, "expected " + what + " above 0 " + least + " and at most " +
+                                         std::to_string(int64_t(other.most)) + " " + least +
+                                         " but found " + printExpr(expr));
+    return std::nullopt;
+  }
+  diagnostics.error(number.unitLocation, "expected " + what + " to be " + other.expected +
+                                             ", but found the unit '" + number.unit + "'" +
+                                             didYouMean(number.unit, names));
+  return std::nullopt;
 }
 
 std::optional<Interval> evaluateInterval(const Expr &expr, const Constants &constants,
                                          const std::string &what, Diagnostics &diagnostics) {
-  static constexpr struct {
-    const char *name;
-    double seconds;
-  } kUnits[] = {{"s", 1}, {"min", 60}, {"h", 3600}};
-  // 30 years: no run is longer, and a nanosecond clock can add it to any time.
-  constexpr double kMostSeconds = 1e9;
-  Interval interval;
-  bool negative = expr.kind == Expr::Kind::Negate;
-  const Expr &number = negative ? *expr.operands[0] : expr;
-  if (isSteps(number)) {
-    auto steps = evaluateSteps(expr, constants, what, diagnostics);
-    interval.steps = steps.value_or(0);
-    return steps ? std::optional(interval) : std::nullopt;
-  }
-  std::vector<std::string> names{"steps"};
-  for (const auto &unit : kUnits) {
-    names.push_back(unit.name);
-    if (number.unit != unit.name)
-      continue;
-    interval.seconds = (negative ? -number.real : number.real) * unit.seconds;
-    if (interval.seconds > 0 && interval.seconds <= kMostSeconds)
-      return interval;
-    diagnostics.error(expr.location, "expected " + what +
-                                         " above 0 s and at most 1000000000 s but found " +
-                                         printExpr(expr));
-    return std::nullopt;
-  }
-  diagnostics.error(number.unitLocation, "expected " + what +
-                                             " to be steps, such as 200, or a time, such as 5 min, "
-                                             "but found the unit '" +
-                                             number.unit + "'" + didYouMean(number.unit, names));
-  return std::nullopt;
+  // At most 30 years: no run is longer, and a nanosecond clock can add it to any time.
+  static const Countable times = {
+      "steps, such as 200, or a time, such as 5 min", {{"s", 1}, {"min", 60}, {"h", 3600}}, 1e9};
+  auto found = evaluateStepsOr(times, expr, constants, what, diagnostics);
+  return found ? std::optional(Interval{found->steps, found->amount}) : std::nullopt;
 }
 
 std::optional<Duration> evaluateDuration(const Expr &expr, const Constants &constants,
                                          const std::string &what, Diagnostics &diagnostics) {
-  Duration duration;
-  bool negative = expr.kind == Expr::Kind::Negate;
-  const Expr &number = negative ? *expr.operands[0] : expr;
-  if (isSteps(number)) {
-    auto steps = evaluateSteps(expr, constants, what, diagnostics);
-    duration.steps = steps.value_or(0);
-    return steps ? std::optional(duration) : std::nullopt;
-  }
-  if (number.unit != "epochs" && number.unit != "epoch") {
-    diagnostics.error(number.unitLocation,
-                      "expected " + what +
-                          " to be a number, such as 400, or epochs, such as 3 epochs, but found "
-                          "the unit '" +
-                          number.unit + "'" + didYouMean(number.unit, {"steps", "epochs"}));
-    return std::nullopt;
-  }
-  duration.epochs = negative ? -number.real : number.real;
-  if (duration.epochs > 0 && duration.epochs <= kMostEpochs)
-    return duration;
-  diagnostics.error(expr.location, "expected " + what +
-                                       " above 0 epochs and at most 1000000 epochs but found " +
-                                       printExpr(expr));
-  return std::nullopt;
+  static const Countable epochs = {"a number, such as 400, or epochs, such as 3 epochs",
+                                   {{"epochs", 1}, {"epoch", 1}},
+                                   kMostEpochs};
+  auto found = evaluateStepsOr(epochs, expr, constants, what, diagnostics);
+  return found ? std::optional(Duration{found->steps, found->amount}) : std::nullopt;
 }
 
 } // namespace boa::frontend

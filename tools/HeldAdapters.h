@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A commit holds the adapters that were trained, as a spec writes them. A command on a state takes
-// them, so that no command line has to repeat them. A spec that says others is refused
+// A commit records the adapters that were trained, in the words of a spec. A command on a state
+// uses these, so that no command line has to repeat them. A spec with other adapters is refused
 // (frontend/Frontend.h).
 //
 //===----------------------------------------------------------------------===//
@@ -26,17 +26,18 @@
 
 namespace boa {
 
-/// Puts the adapters into `compile` that a state holds. `state`: a directory, or a commit of it;
-/// empty: the folder that the spec names. `at`: the commit of this step. Unless they `bind`, a spec
-/// may have others. Nothing happens where there is no such state: opening it is an error later.
+/// Adds the adapters of a state to `compile`. `state` is a directory or one of its commits; if it
+/// is empty, the spec names the directory. `at` chooses the commit of a step. If `bind` holds, a
+/// spec with other adapters is refused. A state that does not exist adds nothing: opening it
+/// reports that later.
 absl::Status useHeldAdapters(const std::string &state, std::optional<int64_t> at, bool bind,
                              CompileRequest &compile);
 
-/// The same with those of a folder of PEFT. Refuses those of another model.
+/// Adds the adapters of a folder of PEFT. Refuses adapters of another model.
 absl::Status useAdapter(const PeftAdapter &adapter, CompileRequest &compile);
 
-/// Prints the adapters with which a spec was compiled, if it took them from `compile`. `train`: the
-/// settings of the program.
+/// Prints the adapters of a program if they came from `compile`, and not from the spec. `train`
+/// holds the settings of the program.
 void nameHeldAdapters(const CompileRequest &compile, const TrainSettings &train, std::FILE *out);
 
 } // namespace boa

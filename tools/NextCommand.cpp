@@ -27,6 +27,18 @@ std::string quoted(const std::string &word) {
              : absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
 
+/// A command line. A long one has several lines, which a shell reads as one.
+std::string wrapped(std::string command, const std::vector<std::string> &arguments) {
+  constexpr size_t kColumns = 92; // 100, less `next: ` before the line and ` \` behind it
+  size_t column = command.size();
+  for (const std::string &argument : arguments) {
+    const bool fits = column + 1 + argument.size() <= kColumns;
+    absl::StrAppend(&command, fits ? " " : " \\\n    ", argument);
+    column = (fits ? column + 1 : 4) + argument.size();
+  }
+  return command;
+}
+
 /// Whether a file can be read once more. A pipe of the shell is gone.
 bool canBeReadAgain(llvm::StringRef file) {
   return file != "-" && !file.starts_with("/dev/") && !file.starts_with("/proc/");
@@ -51,13 +63,14 @@ std::string nextCommand(const Invocation &training, const std::vector<std::strin
   for (llvm::StringRef file : training.operands)
     if (!canBeReadAgain(file) || file.ends_with(".mlir"))
       return "";
-  std::string error, given;
+  std::string error;
+  std::vector<std::string> given;
   auto add = [&](const char *flag, const std::string &value) {
     if (!value.empty())
-      absl::StrAppend(&given, " ", flag, value[0] == '-' ? "=" : " ", quoted(value));
+      given.push_back(absl::StrCat(flag, value[0] == '-' ? "=" : " ", quoted(value)));
   };
   for (const std::string &file : training.operands)
-    absl::StrAppend(&given, " ", quoted((file[0] == '-' ? "./" : "") + file));
+    given.push_back(quoted((file[0] == '-' ? "./" : "") + file));
   for (const std::string &setting : settings)
     add("--set", setting);
   add("--target", training.compile.target);
@@ -69,14 +82,16 @@ std::string nextCommand(const Invocation &training, const std::vector<std::strin
   const DataSource *text = findText(sources);
   if (program.train.objective != Objective::next_token || !text) {
     add("--tokens", training.train.tokens);
-    return absl::StrCat("boa evaluate", given);
+    return wrapped("boa evaluate", given);
   }
   add("--tokenizer", text->tokenizer);
   if (program.machine.device == DeviceKind::cuda)
-    given += " --no-cache";
-  if (text->kind == SourceKind::chat)
-    given += " --chat --prompt 'Who are you?'";
-  return absl::StrCat("boa sample", given);
+    given.push_back("--no-cache");
+  if (text->kind == SourceKind::chat) {
+    given.push_back("--chat");
+    add("--prompt", "Who are you?");
+  }
+  return wrapped("boa sample", given);
 }
 
 } // namespace boa

@@ -212,9 +212,9 @@ bool IsSourceCall(std::string_view text) {
   return false;
 }
 
-bool IsTemplateName(std::string_view name) {
-  return std::find(std::begin(kTemplateNames), std::end(kTemplateNames), name) !=
-         std::end(kTemplateNames);
+bool DataSource::has_template_file() const {
+  return !form.empty() && std::find(std::begin(kTemplateNames), std::end(kTemplateNames), form) ==
+                              std::end(kTemplateNames);
 }
 
 std::string TemplateOf(std::string_view data) {

@@ -39,7 +39,6 @@ inline constexpr size_t kMostSources = 64;
 inline constexpr const char *kTemplateNames[] = {
     "chatml", "smollm2", "qwen2",        "qwen2.5",    "llama3",       "llama3.1",
     "gemma",  "gemma2",  "mistral-v0.2", "mistral-v1", "mistral-nemo", "mistral-v7"};
-bool IsTemplateName(std::string_view);
 
 enum class SourceKind { bytes, tokens, text, chat };
 
@@ -57,6 +56,8 @@ struct DataSource {
   double share = 1;     // in a mix
 
   bool is_tokenized() const { return kind == SourceKind::text || kind == SourceKind::chat; }
+  /// Whether `form` is a path.
+  bool has_template_file() const;
 };
 
 /// The name of a kind's call; "" of bytes.

@@ -34,7 +34,7 @@ std::vector<std::string> FilesOf(const std::vector<DataSource> &sources) {
       found = FindShards(source.files);
     if (!source.tokenizer.empty())
       found.push_back(source.tokenizer);
-    if (!source.form.empty() && !IsTemplateName(source.form))
+    if (source.has_template_file())
       found.push_back(source.form);
     files.insert(files.end(), found.begin(), found.end());
   }

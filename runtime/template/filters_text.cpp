@@ -139,7 +139,7 @@ Value CountWords(Run &run, const Value &value, const Given &) {
     return Value();
   for (size_t at = 0, bytes = 0; at < text.size(); at += bytes) {
     const uint32_t c = CharacterAt(text, at, bytes);
-    const bool is_word = c == '_' || (c >= '0' && c <= '9') || IsLetter(c);
+    const bool is_word = c == '_' || IsLetter(c) || IsNumber(c);
     count += is_word && !in_word;
     in_word = is_word;
   }

@@ -193,6 +193,45 @@ bool IsLetter(uint32_t c) {
   return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
 }
 
+bool IsNumber(uint32_t c) {
+  const auto category = CategoryOf(c);
+  return category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO;
+}
+
+int DecimalOf(uint32_t c) {
+  int before = 0; // a script has its ten digits in a row
+  if (CategoryOf(c) != UTF8PROC_CATEGORY_ND)
+    return -1;
+  while (CategoryOf(c - 1 - static_cast<uint32_t>(before)) == UTF8PROC_CATEGORY_ND)
+    ++before;
+  return before % 10;
+}
+
+std::optional<bool> IsDigit(uint32_t c) {
+  if (CategoryOf(c) != UTF8PROC_CATEGORY_NO)
+    return DecimalOf(c) >= 0;
+  // A digit in another form, such as a raised one, is a plain one in its decomposition.
+  utf8proc_int32_t parts[32];
+  const utf8proc_ssize_t count = utf8proc_decompose_char(
+      static_cast<utf8proc_int32_t>(c), parts, std::size(parts),
+      static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT), nullptr);
+  if (count == 1 && parts[0] == static_cast<utf8proc_int32_t>(c))
+    return std::nullopt;
+  int digits = 0;
+  for (utf8proc_ssize_t i = 0; i < count; ++i)
+    if (DecimalOf(static_cast<uint32_t>(parts[i])) >= 0)
+      ++digits;
+    else if (parts[i] != '(' && parts[i] != ')' && parts[i] != '.' && parts[i] != ',')
+      return false;
+  return digits == 1;
+}
+
+std::optional<bool> IsNumeric(uint32_t c) {
+  const bool is_han = (c >= 0x3400 && c <= 0x9fff) || (c >= 0xf900 && c <= 0xfaff) ||
+                      (c >= 0x20000 && c <= 0x3ffff);
+  return is_han ? std::nullopt : std::optional(IsNumber(c));
+}
+
 std::string Upper(absl::string_view text) {
   return Map(text, [](size_t, uint32_t c, std::string &out) { AppendUpper(c, false, out); });
 }

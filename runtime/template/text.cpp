@@ -264,15 +264,20 @@ std::string RealToString(double value) {
 
 namespace {
 
-/// Without the underscores between digits; nothing if one stands elsewhere.
+/// In ASCII, without the underscores between digits; nothing if one stands elsewhere.
 std::optional<std::string> PlainNumber(absl::string_view text) {
   text = Strip(text, kLeft | kRight);
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '_')
-      out.push_back(text[i]);
-    else if (i == 0 || i + 1 == text.size() || !absl::ascii_isalnum(text[i - 1]) ||
-             !absl::ascii_isalnum(text[i + 1]))
+  std::string digits, out;
+  for (size_t at = 0, bytes = 0; at < text.size(); at += bytes)
+    if (const int digit = DecimalOf(CharacterAt(text, at, bytes)); digit >= 0)
+      digits.push_back(static_cast<char>('0' + digit));
+    else
+      absl::StrAppend(&digits, text.substr(at, bytes));
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (digits[i] != '_')
+      out.push_back(digits[i]);
+    else if (i == 0 || i + 1 == digits.size() || !absl::ascii_isalnum(digits[i - 1]) ||
+             !absl::ascii_isalnum(digits[i + 1]))
       return std::nullopt;
   }
   return out;

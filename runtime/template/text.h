@@ -23,6 +23,12 @@ namespace boa::jinja {
 
 bool IsSpace(uint32_t code_point);
 bool IsLetter(uint32_t code_point);
+bool IsNumber(uint32_t code_point);
+/// The value of a decimal digit of any script; -1: it is none.
+int DecimalOf(uint32_t code_point);
+/// What str.isdigit and str.isnumeric say; nothing where the tables of utf8proc do not tell.
+std::optional<bool> IsDigit(uint32_t code_point);
+std::optional<bool> IsNumeric(uint32_t code_point);
 /// The code point at `at`, and its bytes: at least 1.
 uint32_t CharacterAt(absl::string_view text, size_t at, size_t &bytes);
 void AppendCharacter(uint32_t code_point, std::string &out);

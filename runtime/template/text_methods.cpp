@@ -169,17 +169,21 @@ Value Partition(Run &run, const Value &self, const Given &given, bool from_right
 }
 
 /// Whether there are characters, and all are of the kind.
-template <bool (*Is)(uint32_t)> Value All(Run &run, const Value &self, const Given &) {
+template <auto Is> Value All(Run &run, const Value &self, const Given &given) {
   const View text = self.text();
-  if (!run.Charge(text.size(), Run::kRead))
+  if (!run.Charge(text.size(), Run::kChanged))
     return Value();
-  for (size_t at = 0, bytes = 0; at < text.size(); at += bytes)
-    if (!Is(CharacterAt(text, at, bytes)))
+  for (size_t at = 0, bytes = 0; at < text.size(); at += bytes) {
+    const std::optional<bool> is = Is(CharacterAt(text, at, bytes));
+    if (!is)
+      return run.Fail("`", given.name(), "` is not done for `", text.substr(at, bytes), "`");
+    if (!*is)
       return Value(false);
+  }
   return Value(!text.empty());
 }
-bool IsDigit(uint32_t c) { return c >= '0' && c <= '9'; }
-bool IsLetterOrDigit(uint32_t c) { return IsDigit(c) || IsLetter(c); }
+bool IsLetterOrNumber(uint32_t c) { return IsLetter(c) || IsNumber(c); }
+bool IsDecimal(uint32_t c) { return DecimalOf(c) >= 0; }
 
 Value Case(Run &run, const Value &self, std::string (*change)(View)) {
   return run.Charge(self.text().size(), Run::kChanged)
@@ -274,12 +278,12 @@ const std::vector<Function> &TextMethods() {
        [](Run &run, const Value &self, const Given &given) {
          return Found(run, self, given, false);
        }},
-      {"isalnum", "", All<IsLetterOrDigit>},
+      {"isalnum", "", All<IsLetterOrNumber>},
       {"isalpha", "", All<IsLetter>},
-      {"isdecimal", "", All<IsDigit>},
+      {"isdecimal", "", All<IsDecimal>},
       {"isdigit", "", All<IsDigit>},
       {"islower", "", HasCase<IsLower>},
-      {"isnumeric", "", All<IsDigit>},
+      {"isnumeric", "", All<IsNumeric>},
       {"isspace", "", All<IsSpace>},
       {"isupper", "", HasCase<IsUpper>},
       {"join", "iterable!", JoinTexts},

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/opening.h"
 
+#include "runtime/abi/parts.h"
 #include "runtime/data/other_tokens.h"
 #include "runtime/generate/committed_settings.h"
 #include "runtime/state/computation.h"
@@ -28,6 +29,7 @@
 #include "absl/strings/str_join.h"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -184,12 +186,26 @@ absl::StatusOr<std::unique_ptr<Engine>> OpenEngine(const TrainRequest &request,
   return engine;
 }
 
-/// A run may begin with the weights of another computation. The report says so.
+/// How many weights have adapters, each layer by itself.
+static int64_t CountAdapted(const Program &program) {
+  int64_t count = 0;
+  for (const Group &group : program.groups)
+    for (const Parameter &parameter : group.parameters)
+      count += parameter.adapter.down.empty() ? 0 : CountWholes(group);
+  return count;
+}
+
+/// A run may begin with the weights of another computation. The report says so. `are_new`: whether
+/// adapters that `trained` lacks begin with new values.
 static void ReportComputation(const std::string &source, const Computation &trained,
-                              const Computation &now, RunReport &report) {
-  std::vector<std::string> lines;
-  if (trained.version != 0 && trained.version == now.version)
-    lines = DescribeDifferences(trained.text, now.text);
+                              const Program &program, bool are_new, RunReport &report) {
+  if (trained.version == 0 || trained.version != program.computation.version)
+    return;
+  const std::optional<std::string> without = WithoutNewAdapters(program, trained.text);
+  if (without && are_new)
+    report.Say(absl::StrCat("new adapters for ", CountAdapted(program), " weights"));
+  const std::vector<std::string> lines =
+      DescribeDifferences(trained.text, without.value_or(program.computation.text));
   if (!lines.empty())
     report.Say(absl::StrCat("note: the weights in ", source,
                             " were trained for another computation:\n  ",
@@ -213,7 +229,8 @@ absl::Status FillParameters(const TrainRequest &request, BaseWeights *base,
     const BaseState origin = base->Origin();
     report.Say(absl::StrCat("begins with the weights of step ", origin.step, " of `",
                             origin.directory, "`"));
-    ReportComputation(request.options().from, base->computation(), program.computation, report);
+    ReportComputation(request.options().from, base->computation(), program, /*are_new=*/true,
+                      report);
     return FillParameters(
         program, engine,
         [&](int64_t g, int64_t entry, int64_t p, int64_t first, int64_t count, float *values) {
@@ -230,8 +247,9 @@ absl::Status FillParameters(const TrainRequest &request, BaseWeights *base,
                "was trained");
   if (!given)
     return InitializeParameters(program, engine);
-  ReportComputation(request.options().weights, given->computation(), program.computation, report);
   const PeftAdapter *adapter = request.options().adapter.get();
+  ReportComputation(request.options().weights, given->computation(), program,
+                    /*are_new=*/!adapter, report);
   if (!adapter)
     return given->Fill(engine);
   report.Say(absl::StrCat("begins with the adapters of `", adapter->folder(), "`"));

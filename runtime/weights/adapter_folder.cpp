@@ -89,17 +89,12 @@ nlohmann::json AdapterConfig(const ModelConfig &config, const AdapterFolder &opt
 std::vector<std::string> FindModulesToSave(const std::set<std::string> &saved,
                                            const std::set<std::string> &all) {
   std::set<std::string> found;
-  for (const std::string &module : saved) {
-    size_t at = module.rfind('.') + 1; // 0 without a dot
-    auto names_another = [&] {
+  for (const std::string &module : saved)
+    found.insert(ShortestEnd(module, [&](const std::string &end) {
       return std::any_of(all.begin(), all.end(), [&](const std::string &other) {
-        return !saved.count(other) && absl::EndsWith(other, module.substr(at));
+        return !saved.count(other) && absl::EndsWith(other, end);
       });
-    };
-    while (at > 0 && names_another())
-      at = at < 2 ? 0 : module.rfind('.', at - 2) + 1;
-    found.insert(module.substr(at));
-  }
+    }));
   return {found.begin(), found.end()};
 }
 
@@ -116,12 +111,8 @@ std::vector<std::string> FindTargetModules(const std::vector<std::string> &targe
         break;
     }
   std::set<std::string> found;
-  for (const std::string &target : targets) {
-    size_t at = target.rfind('.') + 1; // 0 without a dot
-    while (at > 0 && taken.count(target.substr(at)))
-      at = at < 2 ? 0 : target.rfind('.', at - 2) + 1;
-    found.insert(target.substr(at));
-  }
+  for (const std::string &target : targets)
+    found.insert(ShortestEnd(target, [&](const std::string &end) { return taken.count(end) > 0; }));
   return {found.begin(), found.end()};
 }
 

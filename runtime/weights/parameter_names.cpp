@@ -46,16 +46,6 @@ ExternalTensor ExternalOf(int64_t entry, const Parameter &parameter) {
   return tensor;
 }
 
-std::string ModuleOf(const std::string &tensor) { return tensor.substr(0, tensor.rfind('.')); }
-
-std::string InBaseModel(const std::string &module) {
-  absl::string_view name = module;
-  for (const char *base : {"model.", "transformer.", "bert."})
-    if (absl::ConsumePrefix(&name, base))
-      break;
-  return std::string(name);
-}
-
 std::string HeadTiedTo(const std::string &module) {
   const std::string name = InBaseModel(module);
   if (name == "embed_tokens" || name == "wte")

@@ -13,6 +13,7 @@
 #ifndef BOA_RUNTIME_WEIGHTS_PARAMETER_NAMES_H
 #define BOA_RUNTIME_WEIGHTS_PARAMETER_NAMES_H
 
+#include "runtime/abi/module_names.h"
 #include "runtime/abi/program.h"
 
 #include <cstdint>
@@ -38,10 +39,6 @@ struct ExternalTensor {
 };
 ExternalTensor ExternalOf(int64_t entry, const Parameter &);
 
-/// The module of a tensor: "model.norm" of "model.norm.weight".
-std::string ModuleOf(const std::string &tensor);
-/// Its name in a folder of the base model, without the head: "norm".
-std::string InBaseModel(const std::string &module);
 /// Whether it is the table of the embedding, and the module that has the same weight to make
 /// logits, where the model has no other: "lm_head". Empty: it is another module.
 std::string HeadTiedTo(const std::string &module);

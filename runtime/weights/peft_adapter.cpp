@@ -17,7 +17,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
 #include <algorithm>
@@ -49,15 +48,6 @@ constexpr std::pair<const char *, const char *> kOtherAdapters[] = {
      "the model of the adapter has these layers several times, and Boa's once"},
     {"megatron_config", "the modules of Megatron are others than those of transformers"},
 };
-
-/// "layers.*.mlp.up_proj" of "layers.3.mlp.up_proj".
-std::string OfAllLayers(const std::string &module) {
-  std::vector<std::string> words = absl::StrSplit(module, '.');
-  for (std::string &word : words)
-    if (!word.empty() && absl::c_all_of(word, [](char c) { return c >= '0' && c <= '9'; }))
-      word = "*";
-  return absl::StrJoin(words, ".");
-}
 
 /// Names as a spec has them.
 std::string InSpec(const std::set<std::string> &names) {

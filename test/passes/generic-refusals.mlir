@@ -62,6 +62,47 @@ boa.step @step(%step, %pending) {
 
 // -----
 
+// So are those of updates, and of copies to buffers of the iteration.
+
+boa.group @g repeat 1 {
+  boa.param @w : tensor<65536x131072xf32> = "ones"
+}
+boa.storage @weights.g[1] : tensor<8589934592xf32> on ssd role weights chunks 8388608 persistent
+boa.storage @gradients.g[1] : tensor<8589934592xf32> on ssd role gradients chunks 8388608
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  boa.loop chunk %c = 0 to 8388608 forward {
+    %w = boa.prefetch @weights.g[%c0] chunk %c count 1 : <tensor<8589934592xf32>, host>
+    %made = boa.prefetch @gradients.g[%c0] chunk %c count 1 : <tensor<8589934592xf32>, device>
+    %g = boa.create @gradients.g[%c0] chunk %c count 1 : <tensor<8589934592xf32>, host>
+    boa.copy %made to %g : <tensor<8589934592xf32>, device>, <tensor<8589934592xf32>, host>
+    boa.release %made : <tensor<8589934592xf32>, device>
+    boa.update @g chunk %c step %step weights(%w : <tensor<8589934592xf32>, host>) gradient(%g : <tensor<8589934592xf32>, host>)
+    boa.release %g : <tensor<8589934592xf32>, host>
+    boa.offload %w, @weights.g[%c0] chunk %c count 1 : <tensor<8589934592xf32>, host>
+    boa.release %w : <tensor<8589934592xf32>, host>
+  }
+}
+
+// -----
+
+// A copy to the buffer of another iteration is not.
+
+boa.storage @w[1] : tensor<8589934592xf32> on ssd role checkpoints chunks 8388608 persistent
+boa.step @step(%step, %pending) {
+  %c0 = arith.constant 0 : index
+  %to = boa.create @w[%c0] chunk %c0 count 1 : <tensor<8589934592xf32>, host>
+  // expected-error @below {{'boa.loop' op brings the step to more than 4194304 iterations}}
+  boa.loop chunk %c = 0 to 8388608 forward {
+    %w = boa.prefetch @w[%c0] chunk %c count 1 : <tensor<8589934592xf32>, device>
+    boa.copy %w to %to : <tensor<8589934592xf32>, device>, <tensor<8589934592xf32>, host>
+    boa.release %w : <tensor<8589934592xf32>, device>
+  }
+  boa.release %to : <tensor<8589934592xf32>, host>
+}
+
+// -----
+
 boa.storage @w[1] : tensor<8589934592xf32> on ssd role checkpoints chunks 8388608 persistent
 boa.step @step(%step, %pending) {
   %c0 = arith.constant 0 : index

@@ -24,13 +24,13 @@
 namespace boa {
 namespace {
 
-/// Contexts are multiples of it, as kernels like them.
+/// A context is a multiple of this number: kernels are faster then.
 constexpr int64_t kRound = 64;
 /// A model that is asked something needs room for the question, too.
 constexpr int64_t kLeastContext = 256;
 constexpr double kFits = 0.95;
 
-/// A path relative to the folder of a spec, which is what a spec means by it.
+/// A path of the command line as a spec writes it: relative to the folder of the spec.
 std::string besideSpec(const std::string &path, const std::string &spec) {
   if (std::filesystem::path(path).is_absolute())
     return path;
@@ -67,7 +67,8 @@ DataSource sourceOf(const std::string &path, const std::string &tokenizer, int64
   return source;
 }
 
-/// As many as 95% of the documents have. Texts may be as long as books: of those, the usual one.
+/// Tokens that are enough for 95% of the documents. Texts may be as long as books: for texts, at
+/// most the usual context of the model.
 int64_t contextFor(const ImportedData &data, const ModelConfig &config) {
   const int64_t usual = defaultContext(config);
   if (data.lengths.size() == 0)
@@ -104,7 +105,7 @@ absl::StatusOr<ImportedData> readImportedData(const std::string &data, const std
   for (size_t i = 0; i < sources.size(); ++i) {
     const DataSource &source = sources[i];
     written[i].files = checked[i].files = besideSpec(source.files, spec);
-    if (!source.form.empty() && !IsTemplateName(source.form))
+    if (source.has_template_file())
       written[i].form = checked[i].form = besideSpec(source.form, spec);
     if (source.is_tokenized() && source.tokenizer.empty())
       return absl::NotFoundError(

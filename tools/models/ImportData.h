@@ -23,13 +23,14 @@ struct ImportedData {
   bool hasEpochs = true;
   Counts lengths; // tokens of each document; none of tokens(...)
   bool conversations = false;
-  int64_t context = 0; // that 95% of them fit, as far as the model can have it
+  /// Tokens; 95% of the documents fit, unless the model allows fewer.
+  int64_t context = 0;
 };
 
-/// Reads what `--data` names: sources as in a spec, or a path or pattern alone. Of that the ending
-/// says the kind: .jsonl and .json are conversations, .bin and .npy are tokens, all else is text.
-/// `folder`: of the model, which has the tokenizer. `spec`: whose folder paths in it are relative
-/// to.
+/// Reads the value of `--data`: sources as in a spec, or a path or pattern alone. The ending of a
+/// path tells its kind: .jsonl and .json are conversations, .bin and .npy are tokens, all else is
+/// text. `folder` is the model's, or its GGUF file. `spec` is the file that will hold the
+/// result.
 absl::StatusOr<ImportedData> readImportedData(const std::string &data, const std::string &folder,
                                               const std::string &spec, const ModelConfig &config);
 

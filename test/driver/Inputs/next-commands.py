@@ -13,8 +13,8 @@ def run(command, **options):
 
 for number, line in enumerate(sys.stdin.read().splitlines()):
     out = run([*sys.argv[1:], "--state", f"s{number}", "--data", line])
-    command = out.splitlines()[-1].removeprefix("next: ")
-    print(command)
+    command = out[out.rindex("\nnext: ") + len("\nnext: "):]
+    print(command, end="")
     text = run(["bash", "-c", command])
     if "evaluate" in command:
         print(text.splitlines()[-1])

@@ -135,7 +135,7 @@ TEST_F(TurnsTest, ARefusedMessageIsNotKept) {
   EXPECT_EQ(answer.tokens_before, 9);
 }
 
-// What the model says becomes a message, which may hold characters alone.
+// An answer becomes a message. In it, U+FFFD replaces each byte that is no UTF-8.
 TEST_F(TurnsTest, AnAnswerMayBeNoText) {
   WithTokens(
       {{1, "\u010a"}, {8, "y"}, {43, "\u00ff"}, {5, "\u00ef"}, {28, "\u00bf"}, {2, "\u00bd"}});

@@ -116,6 +116,48 @@ TEST(ComputationTest, AnyTextIsCompared) {
   }
 }
 
+// Adapters that are new are left out, with all that follows from them. What else differs stays.
+TEST(ComputationTest, NewAdaptersAreLeftOut) {
+  Program program;
+  program.groups.resize(2);
+  Parameter weight, down, up;
+  weight.name = "gate", down.name = "gate_lora_a", up.name = "gate_lora_b";
+  weight.adapter.down = down.name, weight.adapter.up = up.name;
+  program.groups[0].name = program.groups[1].name = "block";
+  program.groups[0].parameters = {weight};
+  program.groups[1].parameters = {down, up};
+  const std::string with =
+      absl::StrReplaceAll(kText, {{"  param down [96, 64]\n", "  param down [96, 64]\n"
+                                                              "  param gate_lora_a [4, 64]\n"
+                                                              "  param gate_lora_b [96, 4]\n"},
+                                  {"  %6 = gelu %5 : [32, 96]\n",
+                                   "  %6 = linear %3, @gate_lora_a {transpose} : [32, 4]\n"
+                                   "  %7 = scale %6 {factor = 2} : [32, 4]\n"
+                                   "  %8 = linear %7, @gate_lora_b {transpose} : [32, 96]\n"
+                                   "  %9 = add %5, %8 : [32, 96]\n"
+                                   "  %10 = gelu %9 : [32, 96]\n"},
+                                  {"%7 = mul %4, %6", "%11 = mul %4, %10"},
+                                  {"%8 = linear %7, @down", "%12 = linear %11, @down"},
+                                  {"%9 = add input, %8", "%13 = add input, %12"},
+                                  {"return %9", "return %13"}});
+  const std::string head = "stage head\n"
+                           "  %1 = linear input, @block.gate : [32, 96]\n"
+                           "  %2 = linear input, @block.gate_lora_a {transpose} : [32, 4]\n"
+                           "  %3 = linear %2, @block.gate_lora_b {transpose} : [32, 96]\n"
+                           "  %4 = add %1, %3 : [32, 96]\n"
+                           "  return %4\n";
+  program.computation.text = with + head;
+  EXPECT_EQ(WithoutNewAdapters(program, kText),
+            absl::StrCat(kText, "stage head\n  %1 = linear input, @block.gate : [32, 96]\n"
+                                "  return %1\n"));
+  program.computation.text = absl::StrReplaceAll(with, {{"gelu", "silu"}});
+  EXPECT_EQ(DescribeDifferences(kText, *WithoutNewAdapters(program, kText)),
+            Lines{"block: gelu became silu"});
+  EXPECT_EQ(WithoutNewAdapters(program, with), std::nullopt);
+  program.groups[0].parameters[0].adapter = {};
+  EXPECT_EQ(WithoutNewAdapters(program, kText), std::nullopt);
+}
+
 // Another computation is refused or announced; one of another version is warned of.
 TEST(ComputationTest, AnotherOneIsRefused) {
   const Computation ours{1, kText, "1"};

@@ -102,7 +102,7 @@ TEST(Template, RefusesTexts) {
   EXPECT_EQ(Error(std::string((1 << 20) + 1, 'a')), "`chat.jinja`: a template of more than 1 MiB");
 }
 
-// What Python does and we do not is a failure, and no other text.
+// A feature of Python that is missing here is an error. It never renders another text.
 TEST(Template, NotDone) {
   RenderOptions dated;
   dated.now.emplace();
@@ -125,6 +125,8 @@ TEST(Template, NotDone) {
       {"{{ namespace() }}", "a `Namespace` has no text"},
       {"{{ 'a'.upper }}", "a `function` has no text"},
       {"{{ '\\N{BULLET}' }}", "an escape that no string has"},
+      {"{{ '7❶'.isdigit() }}", "`isdigit` is not done for `❶`"},
+      {"{{ '½漢'.isnumeric() }}", "`isnumeric` is not done for `漢`"},
       {"{{ 'a'.encode() }}", "a `str` without `encode`"},
       {"{{ 1.5.is_integer() }}", "a `float` without `is_integer`"},
       {"{% block a %}{% endblock %}", "no statement `block`"},

@@ -77,7 +77,7 @@ TEST(Chat, MisspeltNamesAreRefused) {
             "mistral-v7");
 }
 
-// What somebody wrote has no special token, whatever the template does with it.
+// The text of a message never becomes a special token, whatever the template does with it.
 TEST(Chat, ContentsAreMarked) {
   const auto tokenizer = *Tokenizer::Open(std::string(BOA_GOLDEN) + "/gpt2.json");
   const ContentMarks marks(*tokenizer, {});
@@ -115,7 +115,7 @@ TEST(Chat, ContentsAreMarked) {
         Value::Mapping({{Value("role"), Value(role)}, {Value("content"), Value("a<|end|>b")}});
     EXPECT_EQ(thinks.Mark(out, "")->empty(), std::string(role) == "assistant") << role;
   }
-  // A mark is one that nobody wrote.
+  // The mark is a character that no message holds.
   EXPECT_EQ(marked(conversation("<|end|>\xef\xb7\x90")).first, "\xef\xb7\x91");
   std::string all = "<|end|>";
   for (char last = '\x90'; last != '\xb0'; ++last)

@@ -41,7 +41,7 @@ void PrintSteps(std::FILE *out) {
   }
 }
 
-/// The beginnings of lines as they are seen at the end.
+/// The lines that a terminal shows in the end, each up to its loss.
 std::vector<std::string> SeenLines(const std::string &output) {
   std::vector<std::string> lines(1);
   for (char c : output)
