@@ -17,15 +17,20 @@
 #include "llvm/LineEditor/LineEditor.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <clocale>
 #include <csignal>
 #include <cstring>
+#include <initializer_list>
 #include <iostream>
-#include <iterator>
 #include <langinfo.h>
 #include <optional>
+#include <poll.h>
 #include <string>
+#include <termios.h>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 namespace boa {
 namespace {
@@ -34,49 +39,91 @@ constexpr char kHelp[] =
     "/reset, /clear   begin a new conversation; a system message stays\n"
     "/quit, /exit     end\n"
     "/help            this text\n"
-    "A line that ends with \\ goes on in the next one. Ctrl-C stops an answer. "
-    "Ctrl-D ends.\n";
+    "A line that ends with \\ goes on in the next one, and lines that are pasted\n"
+    "together are one message. Ctrl-C stops an answer. Ctrl-D ends.\n";
 constexpr double kSlowToken = 0.5; // seconds
+constexpr int kPasteMs = 50;       // lines of a paste come faster, and nobody types so fast
 
 //===----------------------------------------------------------------------===//
 // Lines
 //===----------------------------------------------------------------------===//
 
+// Signal handlers reach nothing but globals.
 volatile std::sig_atomic_t notedSignal = 0;
-/// It may come just before the terminal is read, and then ends no read. An alarm ends that read.
-void noteSignal(int signal) {
-  if (signal != SIGALRM)
-    notedSignal = signal;
-  if (notedSignal != 0)
-    alarm(1);
+termios modesBefore; // of the terminal, before a line is read
+
+/// Stops the process as usual, with the terminal as the shell needs it. Returns when it goes on.
+void stopProcess() {
+  tcsetattr(STDIN_FILENO, TCSANOW, &modesBefore);
+  struct sigaction own, usual = {};
+  usual.sa_handler = SIG_DFL;
+  sigaction(SIGTSTP, &usual, &own);
+  raise(SIGTSTP);
+  sigaction(SIGTSTP, &own, nullptr);
 }
 
-/// While it lives, these signals end the wait for a line, and no more. An InterruptGuard may live
-/// inside.
+/// A signal may come just before the terminal is read. Then an alarm ends that read.
+void noteSignal(int signal) {
+  const int error = errno;
+  if (signal != SIGALRM)
+    notedSignal = signal;
+  if (signal == SIGTSTP)
+    stopProcess();
+  if (notedSignal != 0)
+    alarm(1);
+  errno = error;
+}
+
+/// While it lives, these signals end the wait for a line, and no more; SIGTSTP stops the process
+/// before. An InterruptGuard may live inside.
 class PromptSignals {
 public:
-  PromptSignals() {
-    notedSignal = 0;
+  explicit PromptSignals(std::initializer_list<int> signals) {
     struct sigaction action = {};
     action.sa_handler = noteSignal;
     sigemptyset(&action.sa_mask);
-    // Without SA_RESTART: the read of the terminal ends.
-    for (size_t i = 0; i < std::size(kSignals); ++i) {
-      sigaction(kSignals[i], nullptr, &previous[i]);
-      if (previous[i].sa_handler != SIG_IGN)
-        sigaction(kSignals[i], &action, nullptr);
+    // stopProcess raises its own signal. There is no SA_RESTART: the read of the terminal ends.
+    action.sa_flags = SA_NODEFER;
+    for (int signal : signals) {
+      struct sigaction before;
+      sigaction(signal, nullptr, &before);
+      if (before.sa_handler == SIG_IGN)
+        continue;
+      previous.emplace_back(signal, before);
+      sigaction(signal, &action, nullptr);
     }
   }
   ~PromptSignals() {
     alarm(0);
-    for (size_t i = 0; i < std::size(kSignals); ++i)
-      sigaction(kSignals[i], &previous[i], nullptr);
+    for (const auto &[signal, before] : previous)
+      sigaction(signal, &before, nullptr);
   }
+  PromptSignals(const PromptSignals &) = delete;
+  PromptSignals &operator=(const PromptSignals &) = delete;
 
 private:
-  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGALRM};
-  struct sigaction previous[std::size(kSignals)];
+  std::vector<std::pair<int, struct sigaction>> previous;
 };
+
+/// Whether there is input within this time. A terminal in its usual mode has only whole lines.
+bool isWaiting(int milliseconds) {
+  pollfd input = {STDIN_FILENO, POLLIN, 0};
+  return poll(&input, 1, milliseconds) == 1 && (input.revents & POLLIN) != 0;
+}
+
+/// Whether more was pasted than the line that was read. The rest may be no whole line, and the
+/// terminal must not show it: the editor will.
+bool isPasteGoingOn() {
+  termios modes;
+  if (tcgetattr(STDIN_FILENO, &modes) != 0)
+    return false;
+  termios unedited = modes;
+  unedited.c_lflag &= ~tcflag_t(ICANON | ECHO);
+  tcsetattr(STDIN_FILENO, TCSANOW, &unedited);
+  const bool goesOn = isWaiting(kPasteMs);
+  tcsetattr(STDIN_FILENO, TCSANOW, &modes);
+  return goesOn;
+}
 
 /// Messages of a person at a terminal, or of a file.
 class Messages {
@@ -88,23 +135,44 @@ public:
     std::setlocale(LC_CTYPE, "");
     if (std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
       std::setlocale(LC_CTYPE, "C.UTF-8");
-    signals.emplace();
-    // What was said is in no file: no history can be written here.
+    signals.emplace({SIGINT, SIGTERM, SIGHUP, SIGALRM});
+    // No file keeps the messages: this path can hold no history.
     constexpr char kNoHistory[] = "/";
     editor.emplace("boa", kNoHistory, stdin, isatty(STDOUT_FILENO) ? stdout : stderr);
+    // Tabs are text, as in a program that is pasted.
+    editor->setCompleter([](llvm::StringRef, size_t) {
+      return llvm::LineEditor::CompletionAction{
+          llvm::LineEditor::CompletionAction::AK_Insert, "\t", {}};
+    });
   }
 
   /// The next message. None at the end, and behind a signal.
   std::optional<std::string> read() {
-    std::string message;
-    for (bool goesOn = false;; goesOn = true) {
-      std::optional<std::string> line = readLine(goesOn ? "... " : "> ");
-      if (!line)
-        return goesOn && signal() == 0 ? std::optional(message) : std::nullopt;
-      if (!absl::EndsWith(*line, "\\"))
-        return message + *line;
-      line->back() = '\n';
-      message += *line;
+    std::optional<PromptSignals> stop;
+    if (editor && tcgetattr(STDIN_FILENO, &modesBefore) == 0)
+      stop.emplace({SIGTSTP});
+    // Lines that were typed during the answer are a message each.
+    const bool isPrompt = editor && !isWaiting(0);
+    std::optional<std::string> message;
+    while (true) {
+      std::optional<std::string> line = readLine(message ? "... " : "> ");
+      if (signal() != 0)
+        return std::nullopt;
+      if (!line) {
+        if (message && editor)
+          std::cerr << "\n"; // the answer begins a line
+        return message;
+      }
+      const bool isPasted = isPrompt && isPasteGoingOn();
+      const bool goesOn = !isPasted && absl::EndsWith(*line, "\\");
+      if (goesOn)
+        line->pop_back();
+      if (message)
+        absl::StrAppend(&*message, "\n", *line);
+      else
+        message = *std::move(line);
+      if (!isPasted && !goesOn)
+        return message;
     }
   }
   /// The signal that ended the last read; 0: none.
@@ -152,7 +220,7 @@ public:
       if (messages.signal() != 0)
         status = interrupt();
       else if (!message)
-        end();
+        isOver = true;
       else if (absl::StripAsciiWhitespace(*message).empty())
         continue;
       else if (!isCommand(*message))
@@ -171,6 +239,8 @@ private:
   absl::Status interrupt() {
     const int signal = messages.signal();
     messages.clearSignal();
+    if (signal == SIGTSTP)
+      return absl::OkStatus(); // a new prompt stands behind the shell's lines
     if (signal != SIGINT)
       return InterruptedError(signal, "interrupted");
     std::cerr << "\n";
@@ -179,13 +249,6 @@ private:
     if (!isOver)
       std::cerr << "Ctrl-C again, Ctrl-D or /quit ends\n";
     return absl::OkStatus();
-  }
-
-  /// The input is over. The prompt of a shell begins a line.
-  void end() {
-    isOver = true;
-    if (isTerminal)
-      std::cerr << "\n";
   }
 
   /// Carries a command out. A path, or a slash with more words, is a message.

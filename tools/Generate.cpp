@@ -54,7 +54,7 @@ struct Continuing {
   }
 
 private:
-  /// Those that the model was trained on, instead of the spec's: they tell how it takes a text.
+  /// `--data` replaces the data of the spec. The data tells the tokenizer and the template.
   absl::Status takeData(const std::string &data) {
     std::string error;
     if (data.empty())
@@ -70,11 +70,10 @@ GenerationSource sourceOf(const Invocation &invocation) {
   return {invocation.weights, invocation.train.state, invocation.train.changed_model};
 }
 
-/// The tokenizer of a conversation whose command line names none: that of the data or of the
-/// import.
+/// A conversation without --tokenizer has the tokenizer of the data, or else of the import.
 void findTokenizer(const Program &program, const Invocation &invocation, CodecOptions &options) {
-  std::string error;
-  for (const DataSource &source : ParseSources(program.train.data, error))
+  std::string unread; // the compiler has read the data
+  for (const DataSource &source : ParseSources(program.train.data, unread))
     if (options.tokenizer.empty())
       options.tokenizer = source.tokenizer;
   for (const std::string &spec : invocation.operands)

@@ -1,9 +1,9 @@
 """at-terminal.py STEPS COMMAND...: runs a command at a terminal, as a person does.
 
 STEPS are lines of WORD TEXT, in which \\n, \\x03 and so on are Python's: `wait` reads until TEXT comes, `prompt` also until
-the command itself shows what is typed, `type` sends it, `kill` sends the signal of this name. Prints all that the
-terminal showed, and what of that a terminal would obey, but for the backspaces of an edited line; then how the command
-ended, and whether the terminal works as before.
+the command itself shows what is typed, `type` sends it, `kill` sends the signal of this name, `close` closes the terminal
+and ends. Prints all that the terminal showed, and what of that a terminal would obey, but for the backspaces of an edited
+line; then how the command ended, and whether the terminal works as before.
 """
 import os
 import pty
@@ -61,6 +61,11 @@ class Terminal:
 
     def kill(self, name):
         os.kill(self.process, getattr(signal, name.decode()))
+
+    def close(self, _):
+        os.close(self.file)
+        print("status", os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1]))
+        sys.exit()
 
     def end(self):
         while self.read():
