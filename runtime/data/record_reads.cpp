@@ -12,10 +12,15 @@
 // Templates leave out what the model thought in earlier answers. So a member is looked for in the
 // text that ends with its answer, or with the answer to its message.
 //
+// A long conversation has many such members, and a rendering for each takes long. So all of them
+// are first replaced at once, each by a text of its own. If the text is the same but for these,
+// those that stand in it are read.
+//
 //===----------------------------------------------------------------------===//
 #include "runtime/data/record_values.h"
 #include "runtime/support/printable.h"
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
@@ -28,7 +33,8 @@ using jinja::Kind;
 namespace {
 
 using Render = std::function<absl::StatusOr<Rendered>(const Conversation &)>;
-using Other = std::optional<Value>; // nothing: the member is taken away
+using Other = std::optional<Value>;           // nothing: the member is taken away
+constexpr absl::string_view kText = "Qx7 zj"; // no conversation has it
 
 /// Templates may read the first item of a list alone, so its last one is taken away. A text may be
 /// a mode that is the template's own choice, so it is replaced, too.
@@ -39,7 +45,7 @@ std::vector<Other> OthersThan(const Value &value) {
     return {Value::Sequence(std::move(items))};
   }
   if (value.is(Kind::text))
-    return {Value("Qx7 zj"), std::nullopt};
+    return {Value(std::string(kText)), std::nullopt};
   return {std::nullopt};
 }
 
@@ -66,8 +72,14 @@ public:
     for (size_t i = 0; i < all.messages.size(); ++i)
       for (const auto &[key, value] : all.messages[i].dict().entries)
         if (key.is(Kind::text) && MayBeUnread(all.messages[i], key.text(), value))
-          if (absl::Status status = CheckMember(i, key.text(), value); !status.ok())
-            return status;
+          members.push_back({i, key.text(), value});
+    if (members.size() > 1)
+      FindWritten();
+    for (const Member &member : members)
+      if (!member.is_written)
+        if (absl::Status status = CheckMember(member.message, member.key, member.value);
+            !status.ok())
+          return status;
     // A flag may have the value that the template takes without it.
     for (const auto &[name, value] : all.variables)
       if ((value.is(Kind::text) || value.is(Kind::list) || value.is(Kind::dict)) &&
@@ -78,6 +90,63 @@ public:
   }
 
 private:
+  struct Member {
+    size_t message;
+    std::string key;
+    Value value;
+    bool is_written = false; // the template writes it, or a text in it
+  };
+
+  /// Finds members that the template writes as they are.
+  void FindWritten() {
+    Conversation changed = all;
+    std::vector<std::string> originals;
+    for (size_t i = 0; i < members.size(); ++i) {
+      Value &message = changed.messages[members[i].message];
+      std::string &original = originals.emplace_back();
+      message = With(message, members[i].key,
+                     WithText(members[i].value, absl::StrCat(kText, i, ";"), original));
+    }
+    const absl::StatusOr<Rendered> before = render(all), after = render(changed);
+    if (!before.ok() || !after.ok())
+      return;
+    std::vector<bool> is_written(members.size());
+    std::string restored;
+    const absl::string_view text = after->text;
+    size_t done = 0;
+    for (size_t at; (at = text.find(kText, done)) != text.npos;) {
+      const size_t number = at + kText.size(), end = text.find(';', number);
+      size_t i;
+      if (end == text.npos || !absl::SimpleAtoi(text.substr(number, end - number), &i) ||
+          i >= members.size())
+        return;
+      absl::StrAppend(&restored, text.substr(done, at - done), originals[i]);
+      is_written[i] = true;
+      done = end + 1;
+    }
+    absl::StrAppend(&restored, text.substr(done));
+    for (size_t i = 0; restored == before->text && i < members.size(); ++i)
+      members[i].is_written = is_written[i];
+  }
+
+  /// The value with another text: of a list, that of the last part, or the name that the last call
+  /// has.
+  static Value WithText(const Value &value, const std::string &text, std::string &original) {
+    if (value.is(Kind::text)) {
+      original = value.text();
+      return Value(text);
+    }
+    if (value.is(Kind::list) && !value.list().items.empty()) {
+      std::vector<Value> items = value.list().items;
+      items.back() = WithText(items.back(), text, original);
+      return Value::Sequence(std::move(items));
+    }
+    for (const char *key : {"function", "name", "text"})
+      if (const Value *inner = value.Find(key))
+        return With(value, key, WithText(*inner, text, original));
+    return value;
+  }
+
   absl::Status CheckMember(size_t i, const std::string &key, const Value &value) {
     const absl::StatusOr<bool> is_read =
         IsRead(EndOf(i), value, [&](Conversation &changed, const Other &other) {
@@ -148,6 +217,7 @@ private:
 
   const Conversation &all;
   const Render &render;
+  std::vector<Member> members;       // that the template may leave out
   absl::StatusOr<Rendered> rendered; // of the first `rendered_count`
   size_t rendered_count = std::string::npos;
 };

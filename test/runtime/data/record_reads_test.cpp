@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/data/record_values.h"
 #include "test/runtime/data/chat_form_fixture.h"
 
 namespace boa {
@@ -174,6 +175,48 @@ TEST_F(ChatFormTest, ThoughtsAreReadInTheLastAnswer) {
   EXPECT_EQ(Text(form, first_alone),
             "<user>a<end><assistant>b<end><user>c<end>[<assistant>d<end>]");
   EXPECT_THAT(Error(kChatml, line), StartsWith("message 2 (assistant): `thinking` changes what"));
+}
+
+// Members that the template writes as they are need no rendering each.
+TEST_F(ChatFormTest, MembersAreLookedForTogether) {
+  const std::string form = "{% for m in messages %}{% if m.role != 'note' %}<{{ m.role }}>"
+                           "{{ m.content }}{% for c in m.tool_calls or [] %}"
+                           "({{ c.function.name }}){% endfor %}<end>{% endif %}{% endfor %}";
+  std::string messages = R"({"messages": [{"role": "user", "content": "q"})";
+  constexpr int kCalls = 50;
+  for (int i = 0; i < kCalls; ++i)
+    absl::StrAppend(&messages, R"(, {"role": "assistant", "content": "", "tool_calls":)",
+                    R"([{"function": {"name": "f", "arguments": {}}}]},)",
+                    R"({"role": "tool", "content": "five"})");
+  int renderings = 0;
+  const auto check = [&](const std::string &jinja, const std::string &line) -> absl::Status {
+    const absl::StatusOr<Template> parsed = Template::Parse(jinja, "chat.jinja");
+    const absl::StatusOr<ChatRecord> record =
+        parsed.ok() ? ParseRecord(line, [&](bool) { return &*parsed; }) : parsed.status();
+    if (!record.ok())
+      return record.status();
+    renderings = 0;
+    return records::CheckRead(record->conversation, [&](const Conversation &some) {
+      ++renderings;
+      return parsed->Render(jinja::Value::Mapping(
+          {{jinja::Value("messages"), jinja::Value::Sequence(some.messages)}}));
+    });
+  };
+  EXPECT_TRUE(check(form, messages + "]}").ok());
+  EXPECT_EQ(renderings, 2);
+  // One that is left out is still named.
+  const std::string note = messages + R"(, {"role": "note", "content": "n"}]})";
+  const auto unread = StartsWith("message 102 (note): `content` changes what the model reads");
+  EXPECT_THAT(std::string(check(form, note).message()), unread);
+  EXPECT_LT(renderings, 10);
+  // Also where the template would write it if another one were not as it is.
+  const std::string five = absl::StrReplaceAll(
+      form, {{"m.role != 'note'", "m.role != 'note' or messages[2].content != 'five'"}});
+  EXPECT_THAT(std::string(check(five, note).message()), unread);
+  // Where texts are written in another way, each member is looked for.
+  EXPECT_TRUE(
+      check(absl::StrReplaceAll(form, {{"m.content", "m.content | upper"}}), messages + "]}").ok());
+  EXPECT_GT(renderings, 2 * kCalls);
 }
 
 // The line's own keys are variables of the template.
