@@ -12,7 +12,7 @@
 // Templates leave out what the model thought in earlier answers. So a member is looked for in the
 // text that ends with its answer, or with the answer to its message.
 //
-// A long conversation has many such members, and a rendering for each takes minutes. So all of them
+// A long conversation has many such members, and a rendering for each takes long. So all of them
 // are first replaced at once, each by a text of its own. If the text is the same but for these,
 // those that stand in it are read.
 //

@@ -57,7 +57,8 @@ Value Run::AttributeOfMacro(const Signature &signature, const std::string &name)
   return Value::Missing(absl::StrCat("a `Macro` without `", name, "`"));
 }
 
-Value Run::Attribute(const Value &value, const std::string &name) {
+Value Run::Attribute(const Value &value, const Value &key) {
+  const std::string &name = key.text();
   if (value.is(Kind::undefined))
     return Fail(value.why());
   bool refused = false;
@@ -74,11 +75,11 @@ Value Run::Attribute(const Value &value, const std::string &name) {
     return AttributeOfMacro(macro->node.signature, name);
   if (auto *space = value.As<Namespace>()) {
     Step(static_cast<int64_t>(space->attributes.size() / 16));
-    for (const auto &[key, attribute] : space->attributes)
-      if (key.text() == name)
+    for (const auto &[known, attribute] : space->attributes)
+      if (known.text() == name)
         return attribute;
   } else if (value.is(Kind::dict)) {
-    if (const Value *member = Find(value.dict(), Value(name)))
+    if (const Value *member = Find(value.dict(), key))
       return *member;
   } else if (value.is(Kind::list) && value.list().items.size() == 2 &&
              value.list().shape == List::Shape::tuple && (name == "grouper" || name == "list")) {
@@ -114,7 +115,7 @@ Value Run::Item(const Value &value, const Value &key) {
       return MakeText(value.text().substr(begin, bytes), value.is_safe());
     }
   } else if (key.is(Kind::text)) {
-    return Attribute(value, key.text());
+    return Attribute(value, key);
   }
   std::string shown;
   if (key.is(Kind::integer) || key.is(Kind::text))

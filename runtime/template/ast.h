@@ -35,7 +35,7 @@ enum class Op {
   list,
   tuple,
   dict,      // keys and values in turn
-  attribute, // text
+  attribute, // value: the name
   item,
   slice, // of parts[0]; null parts were left out
   call,

@@ -38,7 +38,7 @@ Value Run::Eval(const Expr &expr) {
   case Op::attribute: {
     const Value of = part(0);
     at = expr.at;
-    return Attribute(of, expr.text);
+    return Attribute(of, expr.value);
   }
   case Op::item: {
     const Value of = part(0), key = part(1);

@@ -125,7 +125,9 @@ Value GroupBy(Run &run, const Value &value, const Given &given) {
   return run.MakeList(std::move(groups));
 }
 
-Value Pairs(Run &run, const Value &dict) { return run.Call(run.Attribute(dict, "items"), {}); }
+Value Pairs(Run &run, const Value &dict) {
+  return run.Call(run.Attribute(dict, Value("items")), {});
+}
 
 Value SortDict(Run &run, const Value &value, const Given &given) {
   const std::string by = given.String(1, "key");
@@ -239,7 +241,7 @@ Value AttributeOf(Run &run, const Value &value, const Given &given) {
   // A member of a mapping is no attribute.
   if (value.is(Kind::dict) && !FindMethod(value, name, refused))
     return Value::Missing(absl::StrCat("a `dict` without the attribute `", name, "`"));
-  return run.Attribute(value, name);
+  return run.Attribute(value, Value(name));
 }
 
 } // namespace

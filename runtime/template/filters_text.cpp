@@ -148,7 +148,7 @@ Value CountWords(Run &run, const Value &value, const Given &) {
 
 Value Center(Run &run, const Value &value, const Given &given) {
   const Value text(run.Str(value));
-  return run.Call(run.Attribute(text, "center"), {{Value(given.Integer(0, 80))}, {}});
+  return run.Call(run.Attribute(text, Value("center")), {{Value(given.Integer(0, 80))}, {}});
 }
 
 Value Format(Run &run, const Value &value, const Given &given) {

@@ -304,7 +304,7 @@ Value Run::FormatBraces(const std::string &pattern, const Args &args) {
       if (stop == absl::string_view::npos)
         return Fail("a pattern whose brackets do not match");
       const std::string part(field.substr(1, stop - 1));
-      value = !is_item               ? Attribute(*value, part)
+      value = !is_item               ? Attribute(*value, Value(part))
               : IsIndex(part, index) ? Item(*value, Value(index))
                                      : Item(*value, Value(part));
       field.remove_prefix(std::min(stop + is_item, field.size()));

@@ -345,7 +345,7 @@ ExprPtr Parser::ParseTarget(bool with_attribute, bool with_tuple) {
       part->symbol = Intern(part->text);
       if (with_attribute && SkipOp(".")) {
         ExprPtr attribute = Make(Op::attribute, Current().at);
-        attribute->text = ExpectName("the name of an attribute");
+        attribute->value = Value(ExpectName("the name of an attribute"));
         attribute->parts.push_back(std::move(part));
         part = std::move(attribute);
       }

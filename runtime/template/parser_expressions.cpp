@@ -294,7 +294,7 @@ ExprPtr Parser::ParseSubscript(ExprPtr of) {
     const Token &token = Current();
     if (token.kind == Token::Kind::name) {
       expr->op = Op::attribute;
-      expr->text = token.text;
+      expr->value = Value(token.text);
       ++next;
     } else if (token.kind == Token::Kind::literal && token.value.is(Kind::integer)) {
       expr->parts.push_back(Make(Op::literal, token.at));

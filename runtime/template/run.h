@@ -112,8 +112,8 @@ public:
   void AppendJson(const Value &value, const JsonStyle &style, std::string &out, int level = 0);
 
   // access.cpp
-  /// value.name
-  Value Attribute(const Value &value, const std::string &name);
+  /// value.name, which is a text
+  Value Attribute(const Value &value, const Value &name);
   /// value[key]
   Value Item(const Value &value, const Value &key);
   Value Slice(const Value &value, const Value &from, const Value &to, const Value &step);

@@ -161,7 +161,7 @@ void Run::Assign(const Expr &target, const Value &value) {
     if (!space)
       Fail("`", target.parts[0]->text, "` is no namespace, so its attributes cannot be set");
     else
-      Insert(space->attributes, Value(target.text), value);
+      Insert(space->attributes, target.value, value);
     return;
   }
   const std::vector<Value> items = Items(value);
