@@ -37,7 +37,19 @@ struct Argument {
 
 struct Expr {
   static constexpr int kMaxDepth = 200;
-  enum class Kind { Integer, Real, String, Name, Member, Negate, Binary, Call, Tuple, Shares };
+  enum class Kind {
+    Integer,
+    Real,
+    String,
+    Object, // of JSON
+    Name,
+    Member,
+    Negate,
+    Binary,
+    Call,
+    Tuple,
+    Shares
+  };
 
   Kind kind;
   Location location;
@@ -49,7 +61,7 @@ struct Expr {
   std::string unit;
   Location unitLocation;
   /// The name of Name, the callee of Call, the stage of Member, the contents of
-  /// String.
+  /// String, the text of Object.
   std::string name;
   /// The parameter of Member.
   std::string member;

@@ -14,6 +14,7 @@
 #include "frontend/Settings.h"
 
 #include "runtime/abi/sources.h"
+#include "runtime/abi/template_values.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -125,6 +126,14 @@ void SettingReader::readTokenizer(DataSource &source) const {
                 printExpr(*form));
     else
       readTemplate(*form, source);
+  }
+  if (const Expr *values = find("template_values")) {
+    source.values = values->name;
+    const std::string fault = values->kind == Expr::Kind::Object
+                                  ? FaultOfTemplateValues(source.values)
+                                  : kExpectedValues + (", but found " + printExpr(*values));
+    if (!fault.empty())
+      error(values->location, "template_values: " + fault);
   }
 }
 

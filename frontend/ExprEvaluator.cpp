@@ -168,6 +168,7 @@ std::optional<Number> evaluate(const Expr &expr, const Constants &constants,
     return finite(expr, std::sqrt(value->real), diagnostics);
   }
   case Expr::Kind::String:
+  case Expr::Kind::Object:
   case Expr::Kind::Member:
   case Expr::Kind::Tuple:
   case Expr::Kind::Shares:

@@ -112,12 +112,17 @@ ExprPtr ExprParser::parsePrimary() {
     expr = make(Expr::Kind::String, start);
     expr->name = take().text;
     return expr;
+  case TokenKind::Object:
+    expr = make(Expr::Kind::Object, start);
+    expr->name = take().text;
+    return expr;
   case TokenKind::LeftParen: {
     expr = make(Expr::Kind::Tuple, start);
     if (!parseArguments(*expr, /*keywords=*/false))
       return nullptr;
-    // (a) is a, with its parentheses in the printed place.
-    if (expr->arguments.size() == 1) {
+    // (a) is a, with its parentheses in the printed place. An object keeps them: without, its '{'
+    // may stand where a block begins.
+    if (expr->arguments.size() == 1 && expr->arguments.front().value->kind != Expr::Kind::Object) {
       ExprPtr inner = std::move(expr->arguments.front().value);
       inner->location = expr->location;
       return inner;

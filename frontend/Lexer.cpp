@@ -6,12 +6,15 @@
 //===----------------------------------------------------------------------===//
 //
 // One pass over the bytes, without backing up. Accepts any bytes; refuses texts
-// of more than 4 MiB, numbers that do not fit 64 bits and open strings.
+// of more than 4 MiB, numbers that do not fit 64 bits, open strings and objects.
+//
+// A '{' where a value stands begins an object of JSON, which is one token.
 //
 //===----------------------------------------------------------------------===//
 #include "frontend/Lexer.h"
 
 #include "frontend/ForeignSpellings.h"
+#include "runtime/abi/template_values.h"
 #include "runtime/support/printable.h"
 
 #include <charconv>
@@ -89,6 +92,8 @@ private:
       return lexNumber();
     if (c == '"')
       return lexString();
+    if (c == '{' && atObject())
+      return lexObject();
     if (c == '-' && peek(1) == '>') {
       at += 2;
       push(TokenKind::Arrow, begin);
@@ -282,6 +287,28 @@ private:
     push(TokenKind::String, begin).text = std::move(value);
   }
 
+  /// Whether an object begins here: as an argument, or as all of an option's text. Braces that end
+  /// on another line may be a block behind a '=' too many, unless a string follows.
+  bool atObject() const {
+    if (!tokens.empty() && !tokens.back().is(TokenKind::Equals) &&
+        !tokens.back().is(TokenKind::Comma) && !tokens.back().is(TokenKind::LeftParen))
+      return false;
+    size_t next = at + 1;
+    while (next < text.size() && isSpace(text[next]))
+      ++next;
+    return (next < text.size() && text[next] == '"') ||
+           EndOfObject(text.substr(at)) != std::string_view::npos;
+  }
+
+  void lexObject() {
+    const size_t begin = at, size = EndOfObject(text.substr(at));
+    at = size == std::string_view::npos ? std::min(text.find('\n', at), text.size()) : at + size;
+    if (size == std::string_view::npos)
+      diagnostics.error(location(begin), "expected '}' at the end of the object of JSON, which "
+                                         "stands on one line");
+    push(TokenKind::Object, begin).text = std::string(text.substr(begin, at - begin));
+  }
+
   std::string_view text;
   int32_t file;
   Diagnostics &diagnostics;
@@ -308,6 +335,8 @@ const char *describe(TokenKind kind) {
     return "a number";
   case TokenKind::String:
     return "a string";
+  case TokenKind::Object:
+    return "an object";
   case TokenKind::LeftParen:
     return "'('";
   case TokenKind::RightParen:

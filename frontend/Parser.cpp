@@ -20,7 +20,7 @@
 //   fields    = "{" { NAME "=" expr | NAME [ NAME | STRING ] fields } "}"
 //   expr      = term { ("+" | "-") term }    term = unary { ("*" | "/" | "%") unary }
 //   unary     = "-" unary | primary
-//   primary   = NUMBER [ UNIT [ "/" "s" ] ] | STRING | NAME [ "." NAME ]
+//   primary   = NUMBER [ UNIT [ "/" "s" ] ] | STRING | OBJECT | NAME [ "." NAME ]
 //             | NAME "(" { [ NAME "=" ] expr } ")" | "(" expr { "," expr } ")"
 //
 // After an error the parser drops tokens up to where the next statement, field,

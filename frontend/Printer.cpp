@@ -67,6 +67,7 @@ std::string printExpr(const Expr &expr) {
     return printReal(expr.real) + unit;
   case Expr::Kind::String:
     return "\"" + expr.name + "\"";
+  case Expr::Kind::Object:
   case Expr::Kind::Name:
     return expr.name;
   case Expr::Kind::Member:

@@ -67,6 +67,8 @@ static std::string describeValues(const Setting &setting) {
     return "\"block.*\", or several: (\"embed.*\", \"*.norm\")";
   case SettingKind::Text:
     return "a text";
+  case SettingKind::Object:
+    return "an object of JSON";
   case SettingKind::Section:
   case SettingKind::List:
     break;

@@ -24,6 +24,7 @@ enum class TokenKind {
   Integer,
   Real,
   String,
+  Object,
   LeftParen,
   RightParen,
   LeftBracket,
@@ -45,7 +46,7 @@ enum class TokenKind {
 struct Token {
   TokenKind kind = TokenKind::End;
   Location location;
-  /// A name, or the contents of a string.
+  /// A name, the contents of a string, or an object of JSON.
   std::string text;
   int64_t integer = 0;
   double real = 0;

@@ -7,6 +7,7 @@
 #include "tools/CommandLine.h"
 
 #include "frontend/Frontend.h"
+#include "runtime/abi/template_values.h"
 #include "runtime/support/nearest.h"
 #include "runtime/trainer/main.h"
 
@@ -115,9 +116,14 @@ absl::Status checkTogether(const Invocation &invocation) {
                     : topP          ? "--top-p"
                                     : "--seed",
                     ": with --temperature 0 nothing is drawn, the likeliest byte is taken");
-    if (invocation.command == "sample" && !invocation.sample.chat &&
-        !invocation.sample.form.empty())
+    const bool isText = invocation.command == "sample" && !invocation.sample.chat;
+    if (isText && !invocation.sample.form.empty())
       return refuse("--template: without --chat there is no message");
+    const std::optional<std::string> &values = invocation.sample.values;
+    if (isText && values)
+      return refuse("--template-values: without --chat there is no message");
+    if (const std::string fault = values ? FaultOfTemplateValues(*values) : ""; !fault.empty())
+      return refuse("--template-values: ", fault);
     return absl::OkStatus();
   }
   const StoredPlanOptions &stored = invocation.stored;
@@ -180,6 +186,8 @@ FlagTable flagsOf(Invocation &invocation) {
        &invocation.sample.chat},
       {both, "template", 0, "NAME", "or its file, of messages (default: the data's)",
        TextValue{&invocation.sample.form}},
+      {both, "template-values", 0, "JSON", "variables of the template (default: the data's)",
+       TextValue{&invocation.sample.values}},
       {chat, "system", 0, "TEXT", "the system message", TextValue{&invocation.system}},
       {chat, "length", 0, "N", "tokens of an answer, at most (default: to its end)",
        WholeValue{&invocation.answerLength, 1, "leave it out for no limit"}},

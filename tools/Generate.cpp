@@ -120,8 +120,8 @@ absl::Status runChat(Invocation &invocation) {
       Chat::Create(program, continuing.kernels, continuing.entries, sourceOf(invocation), options);
   if (!chat.ok())
     return chat.status();
-  if (!(*chat)->Note().empty())
-    std::cerr << Printable((*chat)->Note()) << "\n";
+  for (const std::string &note : (*chat)->notes())
+    std::cerr << Printable(note) << "\n";
   return converse(**chat, program, invocation.sample.timing);
 }
 

@@ -27,6 +27,7 @@ namespace boa {
 
 enum class SettingKind {
   Text,
+  Object, // of JSON, on one line
   Path,
   Data, // a path, or a call that names files of tokens
   Count,

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/abi/sources.h"
 
+#include "runtime/abi/template_values.h"
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -120,6 +122,18 @@ private:
     return string;
   }
 
+  std::string ReadObject() {
+    Skip();
+    const size_t end = EndOfObject(rest());
+    if (end == std::string_view::npos)
+      Fail("expected an object of JSON at `" + std::string(rest()) + "`");
+    const std::string object(rest().substr(0, end));
+    at += object.size();
+    if (const std::string fault = ok() ? FaultOfTemplateValues(object) : ""; !fault.empty())
+      Fail("template_values: " + fault);
+    return object;
+  }
+
   DataSource ReadSource() {
     DataSource source;
     flags.clear();
@@ -183,12 +197,14 @@ private:
       source.tokenizer = ReadString();
     } else if (name == "template" && !is_text && source.form.empty()) {
       source.form = ReadString();
+    } else if (name == "template_values" && !is_text && source.values.empty()) {
+      source.values = ReadObject();
     } else if ((name == "packed" || (name == "special" && is_text)) && flags.insert(name).second) {
       (name == "packed" ? source.packed : source.special) = read_flag();
     } else {
-      Fail(std::string(CallOf(source.kind)) +
-           "(...) takes the arguments files, tokenizer, packed and " +
-           (is_text ? "special" : "template") + " once, but found `" + name + "`");
+      Fail(std::string(CallOf(source.kind)) + "(...) takes the arguments files, tokenizer, packed" +
+           (is_text ? " and special" : ", template and template_values") + " once, but found `" +
+           name + "`");
     }
   }
 
@@ -217,12 +233,12 @@ bool DataSource::has_template_file() const {
                               std::end(kTemplateNames);
 }
 
-std::string TemplateOf(std::string_view data) {
+DataSource ChatOf(std::string_view data) {
   std::string error;
-  for (const DataSource &source : ParseSources(data, error))
+  for (DataSource &source : ParseSources(data, error))
     if (source.kind == SourceKind::chat)
-      return source.form;
-  return "";
+      return std::move(source);
+  return {};
 }
 
 const char *CallOf(SourceKind kind) {
@@ -249,6 +265,8 @@ std::string FormatSource(const DataSource &source) {
     text += tokenizer;
   if (!source.form.empty())
     text += ", template = \"" + source.form + '"';
+  if (!source.values.empty())
+    text += ", template_values = " + source.values;
   if (source.special)
     text += ", special = true";
   if (!source.packed)

@@ -15,7 +15,8 @@
 //                                                   `special = true` special tokens in them count
 //   chat("a.jsonl", tokenizer = "t.json")           conversations, of which the answers are
 //                                                   learnt; `template = "NAME"` is their form, or
-//                                                   the path of a file of Jinja
+//                                                   the path of a file of Jinja, and
+//                                                   `template_values = {...}` its variables
 //   text(..., packed = false), chat(..., ...)       each document begins a sequence of its own
 //   mix(0.7 tokens("a/*.bin"), 0.3 chat(...))       samples of several, in shares
 //
@@ -52,6 +53,7 @@ struct DataSource {
   // text and chat
   bool special = false; // text: special tokens in it count as such
   std::string form;     // chat: name or path of the template; empty: that of the tokenizer
+  std::string values;   // chat: variables of the template, an object of JSON; empty: none
   bool packed = true;   // false: each document begins a sequence
   double share = 1;     // in a mix
 
@@ -70,8 +72,8 @@ std::string FormatSources(const std::vector<DataSource> &);
 /// Empty with an error if the text is a call that is wrong.
 std::vector<DataSource> ParseSources(std::string_view text, std::string &error);
 
-/// The template that the first chat(...) of `data` names; empty: none.
-std::string TemplateOf(std::string_view data);
+/// The first chat(...) of `data`; without one, a source that names no template.
+DataSource ChatOf(std::string_view data);
 
 /// The shares as whole numbers without a common divisor: {7, 3}. Empty if one of them is not above
 /// 0 or has more than six decimals.

@@ -57,7 +57,8 @@ static absl::Status RefuseParting(const Template &form, size_t message, absl::st
                 ". {% generation %} in a template says what is learnt; template = \"FILE\" in "
                 "chat(...) names another",
                 form.HasVariable("enable_thinking")
-                    ? "; \"enable_thinking\": true or false in the record may make both alike"
+                    ? "; \"enable_thinking\": true or false, in the record or in template_values, "
+                      "may make both alike"
                     : "");
 }
 
@@ -80,8 +81,10 @@ absl::StatusOr<Rendered> ChatForm::Render(const Conversation &conversation, size
     globals.emplace_back(Value(absent), Value(None()));
   for (const auto &[name, text] : setting.tokens)
     globals.emplace_back(Value(name), Value(text));
-  for (const auto &[name, value] : conversation.variables) // the last one of a name holds
-    globals.emplace_back(Value(name), value);
+  // The last one of a name holds.
+  for (const TemplateValues *given : {&conversation.values, &conversation.variables})
+    for (const auto &[name, value] : *given)
+      globals.emplace_back(Value(name), value);
   const auto first = conversation.messages.begin();
   globals.emplace_back(Value("messages"),
                        Value::Sequence(std::vector<Value>(first, first + ptrdiff_t(count))));
@@ -120,12 +123,10 @@ absl::string_view ChatForm::UpToEnd(const Conversation &conversation, size_t cou
   if (absl::EndsWith(text, *end_of_answer))
     return text;
   // Another end, as of a call; or more behind it, which is not there when a user goes on.
-  Conversation longer;
-  longer.messages.assign(conversation.messages.begin(),
-                         conversation.messages.begin() + ptrdiff_t(count));
+  Conversation longer = conversation;
+  longer.messages.resize(count);
   longer.messages.push_back(Value::Mapping(
       {{Value("role"), Value("user")}, {Value("content"), Value(std::string(kProbe))}}));
-  longer.variables = conversation.variables;
   if (const absl::StatusOr<Conversation> adapted = Adapt(std::move(longer)); adapted.ok())
     if (const absl::StatusOr<Rendered> next = Render(*adapted, count + 1, false); next.ok()) {
       const absl::string_view shared = text.substr(0, CommonBytes(text, next->text));

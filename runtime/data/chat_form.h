@@ -57,6 +57,7 @@ struct ChatSetting {
   std::vector<std::pair<std::string, std::string>> tokens; // texts by names: bos_token and so on
   std::optional<std::tm> date;                             // what strftime_now shows
   std::vector<std::string> added = {};                     // texts of the tokenizer's added tokens
+  TemplateValues values = {};                              // of the conversations that try it
 };
 
 /// The bytes with which both texts begin, as whole characters.

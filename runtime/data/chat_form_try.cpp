@@ -99,6 +99,7 @@ void ChatForm::Try() {
   const auto render = [&](std::vector<Value> messages, bool ask) {
     Conversation conversation;
     conversation.messages = std::move(messages);
+    conversation.values = setting.values;
     absl::StatusOr<Conversation> adapted = Adapt(std::move(conversation));
     absl::StatusOr<Rendered> out = absl::CancelledError();
     if (ends && adapted.ok())

@@ -7,6 +7,7 @@
 #include "runtime/data/conversation.h"
 
 #include "runtime/abi/sources.h"
+#include "runtime/support/printable.h"
 #include "runtime/support/refuse.h"
 
 #include "absl/strings/ascii.h"
@@ -54,15 +55,20 @@ static std::string ContentOf(const Tokenizer &tokenizer, int32_t id) {
   return tokenizer.TextOf(id);
 }
 
-absl::Status ConversationEncoder::Open(const std::string &form, const std::string &date) {
-  ChatSetting setting = {tokenizer->chat().tokens, DateOf(date.empty() ? Today() : date), {}};
+absl::Status ConversationEncoder::Open(const ChosenTemplate &chosen) {
+  absl::StatusOr<TemplateValues> given = ReadTemplateValues(chosen.values);
+  if (!given.ok())
+    return Refuse("template_values: ", given.status().message());
+  values = *std::move(given);
+  ChatSetting setting = {
+      tokenizer->chat().tokens, DateOf(chosen.date.empty() ? Today() : chosen.date), {}, values};
   for (auto [name, id] :
        {std::pair("bos_token", tokenizer->bos()), std::pair("eos_token", tokenizer->eos())})
     if (id >= 0)
       setting.tokens.emplace_back(name, ContentOf(*tokenizer, id));
   for (const AddedToken &token : tokenizer->added_tokens())
     setting.added.push_back(token.content);
-  absl::StatusOr<std::vector<TemplateSource>> found = FindTemplates(form, tokenizer->chat());
+  absl::StatusOr<std::vector<TemplateSource>> found = FindTemplates(chosen.form, tokenizer->chat());
   if (!found.ok())
     return found.status();
   if (found->empty())
@@ -74,22 +80,22 @@ absl::Status ConversationEncoder::Open(const std::string &form, const std::strin
     if (jinja.ok())
       (i == 0 ? plain : with_tools) = std::make_shared<ChatForm>(*std::move(jinja), setting);
   }
-  if (!form.empty() && !no_form.ok())
+  if (!chosen.form.empty() && !no_form.ok())
     return no_form;
   FindStructure();
   return absl::OkStatus();
 }
 
 absl::StatusOr<ConversationEncoder>
-ConversationEncoder::Create(std::shared_ptr<const Tokenizer> tokenizer, const std::string &form,
-                            const std::string &source, const std::string &date) {
+ConversationEncoder::Create(std::shared_ptr<const Tokenizer> tokenizer,
+                            const ChosenTemplate &chosen, const std::string &source) {
   if (tokenizer->NormalizesSpecial())
     return Refuse("`", source,
                   "`: its special tokens are looked for in a text that was changed before; "
                   "conversations of such a tokenizer are not done");
   ConversationEncoder made(tokenizer);
   made.source = source;
-  absl::Status status = made.Open(form, date);
+  absl::Status status = made.Open(chosen);
   for (const auto *given : {&made.plain, &made.with_tools})
     if (status.ok() && *given)
       status = made.CheckForm(**given);
@@ -102,11 +108,10 @@ ConversationEncoder::Create(std::shared_ptr<const Tokenizer> tokenizer, const st
 
 absl::StatusOr<ConversationEncoder>
 ConversationEncoder::CreateToAsk(std::shared_ptr<const Tokenizer> tokenizer,
-                                 const std::string &form, const std::string &source,
-                                 const std::string &date) {
+                                 const ChosenTemplate &chosen, const std::string &source) {
   ConversationEncoder made(tokenizer);
   made.source = source;
-  absl::Status status = made.Open(form, date);
+  absl::Status status = made.Open(chosen);
   if (status.ok())
     status = made.no_form;
   if (!status.ok())
@@ -171,6 +176,17 @@ void ConversationEncoder::FindStructure() {
 
 const Template *ConversationEncoder::TemplateFor(bool tools) const {
   return tools && with_tools ? &with_tools->jinja() : plain ? &plain->jinja() : nullptr;
+}
+
+std::string ConversationEncoder::DescribeUnreadValues() const {
+  std::string names;
+  for (const auto &[name, value] : values)
+    if (!(plain && plain->jinja().HasVariable(name)) &&
+        !(with_tools && with_tools->jinja().HasVariable(name)))
+      absl::StrAppend(&names, names.empty() ? "`" : ", `", name, "`");
+  return names.empty() ? ""
+                       : absl::StrCat("note: the chat template does not read ",
+                                      PrintableName(names), ", which template_values gives");
 }
 
 absl::StatusOr<const ChatForm *>
@@ -349,6 +365,7 @@ absl::Status ConversationEncoder::EncodeQuestion(const std::vector<ChatMessage> 
   for (const ChatMessage &message : messages)
     conversation.messages.push_back(Value::Mapping(
         {{Value("role"), Value(message.role)}, {Value("content"), Value(message.content)}}));
+  conversation.values = values;
   absl::StatusOr<const ChatForm *> form = FormFor(conversation);
   if (!form.ok())
     return form.status();
@@ -410,6 +427,7 @@ ConversationEncoder::Encode(const ChatRecord &record, const std::function<bool()
     documents.push_back(*std::move(pair));
   } else {
     Conversation conversation = record.conversation;
+    conversation.values = values;
     absl::StatusOr<const ChatForm *> form = FormFor(conversation);
     if (!form.ok())
       return form.status();

@@ -52,22 +52,23 @@ struct LearntTokens {
 /// The date of today as templates are given it: 2026-11-29.
 std::string Today();
 
+/// The template of conversations, and what it sees beside them.
+struct ChosenTemplate {
+  std::string form;        // its name or file; "": that of the tokenizer, which pairs do not need
+  std::string values = {}; // an object of JSON: variables for records that do not give them
+  std::string date = {};   // "": that of today
+};
+
 class ConversationEncoder {
 public:
-  /// `form`: the name of a template, or its file; "": that of the tokenizer, which conversations
-  /// need but pairs do not. `source` names the tokenizer's file in errors. `date` is the one that
-  /// templates see; "": that of today.
-  static absl::StatusOr<ConversationEncoder> Create(std::shared_ptr<const Tokenizer>,
-                                                    const std::string &form,
-                                                    const std::string &source,
-                                                    const std::string &date = "");
+  /// `source` names the tokenizer's file in errors.
+  static absl::StatusOr<ConversationEncoder>
+  Create(std::shared_ptr<const Tokenizer>, const ChosenTemplate &, const std::string &source);
 
   /// One to ask a model with, as above. A template whose marks are no tokens will do: then they are
   /// text for the model, too.
-  static absl::StatusOr<ConversationEncoder> CreateToAsk(std::shared_ptr<const Tokenizer>,
-                                                         const std::string &form,
-                                                         const std::string &source,
-                                                         const std::string &date = "");
+  static absl::StatusOr<ConversationEncoder>
+  CreateToAsk(std::shared_ptr<const Tokenizer>, const ChosenTemplate &, const std::string &source);
 
   /// The documents of a record: one, but where a template writes answers in another way once the
   /// conversation goes on. The error is kCancelled once `stops` says so.
@@ -79,11 +80,13 @@ public:
   std::string EndOfAnswer() const;
   /// The template of conversations with tools, or without; null if there is none.
   const Template *TemplateFor(bool tools) const;
+  /// A note if no template reads some of the values; otherwise "".
+  std::string DescribeUnreadValues() const;
 
 private:
   explicit ConversationEncoder(std::shared_ptr<const Tokenizer> tokenizer)
       : tokenizer(tokenizer), encoder(std::move(tokenizer)) {}
-  absl::Status Open(const std::string &form, const std::string &date);
+  absl::Status Open(const ChosenTemplate &);
   absl::StatusOr<const ChatForm *> FormFor(const Conversation &) const;
   absl::StatusOr<LearntTokens> EncodePair(const ChatRecord &);
   absl::StatusOr<LearntTokens> EncodeText(const ChatText &, absl::string_view mark);
@@ -100,7 +103,8 @@ private:
   Encoder encoder;
   std::string source;
   std::shared_ptr<const ChatForm> plain, with_tools;
-  absl::Status no_form;           // why there is none
+  absl::Status no_form; // why there is none
+  TemplateValues values;
   std::vector<int32_t> structure; // tokens of the template
   std::shared_ptr<const ContentMarks> marks;
 };

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/abi/template_values.h"
 #include "runtime/data/record_values.h"
 #include "runtime/support/refuse.h"
 
@@ -133,8 +134,11 @@ absl::Status TakeVariables(const Value &object, Conversation &conversation) {
   if (const Value *more = Given(object, "chat_template_kwargs"); more && !Is(*more, 0)) {
     if (!more->is(Kind::dict))
       return Refuse("expected `chat_template_kwargs` to be an object but found ", TypeOf(*more));
-    for (const auto &[name, value] : more->dict().entries)
+    for (const auto &[name, value] : more->dict().entries) {
+      if (const std::string fault = FaultOfVariable(name.text()); !fault.empty())
+        return Refuse("`chat_template_kwargs`: ", fault);
       conversation.variables.emplace_back(name.text(), value);
+    }
   }
   return absl::OkStatus();
 }
@@ -197,18 +201,25 @@ absl::Status TakeColumns(const Value &object, const TemplateChoice &choice, Chat
     return status;
   for (const auto &[name, value] : object.dict().entries) {
     const std::string &key = name.text();
+    if (form && key == "chat_template_kwargs" && value.is(Kind::dict))
+      for (const auto &[variable, of_it] : value.dict().entries)
+        if (!form->HasVariable(variable.text()))
+          record.unread.push_back(absl::StrCat(key, ".", variable.text()));
     if (IsAbsent(key, value) || Has(record.form, key) || Has(kSystems, key) ||
         (form && Has(kVariables, key)))
       continue;
     const Meaning meaning = MeaningOfColumn(key, value);
     if (meaning == Meaning::counts && Repeats(key, value, object, conversation.messages))
       continue;
-    if (form && form->HasVariable(key))
+    if (form && form->HasVariable(key)) {
+      if (const std::string fault = FaultOfVariable(key); !fault.empty())
+        return Refuse(fault);
       conversation.variables.emplace_back(key, value);
-    else if (meaning == Meaning::describes)
+    } else if (meaning == Meaning::describes) {
       record.unread.push_back(key);
-    else if (meaning == Meaning::counts)
+    } else if (meaning == Meaning::counts) {
       return RefuseUnread("", key, false);
+    }
   }
   return absl::OkStatus();
 }

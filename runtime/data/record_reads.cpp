@@ -168,13 +168,13 @@ private:
   absl::Status CheckVariable(const std::string &name, const Value &value) {
     const absl::StatusOr<bool> is_read =
         IsRead(all.messages.size(), value, [&](Conversation &changed, const Other &other) {
-          auto &variables = changed.variables;
-          variables.erase(
-              std::remove_if(variables.begin(), variables.end(),
-                             [&](const auto &variable) { return variable.first == name; }),
-              variables.end());
+          for (TemplateValues *given : {&changed.values, &changed.variables})
+            given->erase(
+                std::remove_if(given->begin(), given->end(),
+                               [&](const auto &variable) { return variable.first == name; }),
+                given->end());
           if (other)
-            variables.emplace_back(name, *other);
+            changed.variables.emplace_back(name, *other);
         });
     return !is_read.ok() || *is_read ? is_read.status() : RefuseUnread("", name, true);
   }

@@ -20,7 +20,8 @@
 //
 // An answer with `"weight": 0` or `"train": false` is not learnt. `system` beside the messages is
 // their first one. `tools`, `functions`, `documents` and the members of `chat_template_kwargs` are
-// variables of the template, and so is any other column that has the name of one.
+// variables of the template, and so is any other column that has the name of one. What a template
+// gets from the conversation or the tokenizer is refused as a variable.
 //
 // A column that is null or empty counts as absent. Some columns may change what the model reads or
 // learns (record_columns.cpp). Such a column is refused if neither we nor the template reads it.

@@ -171,8 +171,8 @@ private:
       return form.status();
     date = form->date;
     way = absl::StrCat("version ", kCacheVersion, "\n", CallOf(source.kind), "\n", *print,
-                       "\nspecial ", source.special, "\ntemplate ", form->text, "\ndate ", date,
-                       "\n");
+                       "\nspecial ", source.special, "\ntemplate ", form->text, "\nvalues ",
+                       source.values, "\ndate ", date, "\n");
     if (!source.packed)
       absl::StrAppend(&way, "multiple of ", options.context, "\n");
     return absl::OkStatus();
@@ -261,6 +261,8 @@ private:
       options.cache.say(absl::StrCat("note: `", source.files, "`: not read: `",
                                      Printable(absl::StrJoin(unread, "`, `")), "`",
                                      unread.size() == kMostNamed ? " and perhaps more" : ""));
+    if (!unread_values.empty())
+      options.cache.say(unread_values);
     if (parted > 0)
       options.cache.say(absl::StrCat(
           "note: `", source.files, "`: ", parted,
@@ -318,9 +320,11 @@ private:
     Encoder encoder(tokenizer);
     absl::StatusOr<ConversationEncoder> conversations = absl::NotFoundError("");
     if (source.kind == SourceKind::chat) {
-      conversations = ConversationEncoder::Create(tokenizer, source.form, source.tokenizer, date);
+      conversations = ConversationEncoder::Create(tokenizer, {source.form, source.values, date},
+                                                  source.tokenizer);
       if (!conversations.ok())
         return conversations.status();
+      unread_values = conversations->DescribeUnreadValues();
     }
     for (const std::string &path : group.files) {
       absl::StatusOr<InputFile> file = InputFile::Open(path);
@@ -424,6 +428,7 @@ private:
   int64_t done_bytes = 0, all_bytes = 0;      // to show
   std::function<void(int64_t)> measure;       // of the tokens of each document; may be empty
   std::vector<std::string> unread;            // columns of records that only describe
+  std::string unread_values;                  // a note of those of the template
   int64_t parted = 0;                         // conversations of several documents
 };
 

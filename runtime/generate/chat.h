@@ -54,8 +54,7 @@ public:
                                                       const GenerationSource &,
                                                       const ChatOptions &);
 
-  /// Whether the tokenizer is not that of the state's data (Codec::note).
-  const std::string &Note() const { return codec->note(); }
+  const std::vector<std::string> &notes() const { return codec->notes(); }
 
   /// Adds a message of the user. ResourceExhausted if the context has no room for it. After an
   /// error the conversation is as it was.

@@ -49,28 +49,34 @@ absl::StatusOr<Codec> Codec::Open(const CodecOptions &options, bool converses,
         vocab, ": the model was trained with another tokenizer"));
   const std::map<std::string, std::string> committed =
       CommittedSettings(source.weights.empty() ? source.state : source.weights);
-  codec.other_tokenizer = NoteOtherTokenizer(committed, options.tokenizer);
-  if (converses)
-    if (absl::Status status = codec.OpenChat(
-            options, options.form.empty() ? TemplateOf(program.train.data) : options.form,
-            TemplateDateOf(committed));
-        !status.ok())
-      return status;
+  codec.AddNote(NoteOtherTokenizer(committed, options.tokenizer));
+  if (!converses)
+    return codec;
+  const DataSource learnt = ChatOf(program.train.data);
+  const ChosenTemplate chosen = {options.form.empty() ? learnt.form : options.form,
+                                 options.values.value_or(learnt.values), TemplateDateOf(committed)};
+  if (absl::Status status = codec.OpenChat(options.tokenizer, chosen); !status.ok())
+    return status;
   return codec;
 }
 
-absl::Status Codec::OpenChat(const CodecOptions &options, const std::string &form,
-                             const std::string &date) {
-  if (form.empty() && tokenizer->chat_template().empty())
+void Codec::AddNote(std::string note) {
+  if (!note.empty())
+    lines.push_back(std::move(note));
+}
+
+absl::Status Codec::OpenChat(const std::string &path, const ChosenTemplate &chosen) {
+  if (chosen.form.empty() && tokenizer->chat_template().empty())
     return absl::InvalidArgumentError(absl::StrCat(
-        "`", options.tokenizer,
+        "`", path,
         "` has no chat template, so it is not known how the model takes messages: add --template "
         "NAME, or template = \"NAME\" in the spec's chat(...)"));
   absl::StatusOr<ConversationEncoder> opened =
-      ConversationEncoder::CreateToAsk(tokenizer, form, options.tokenizer, date);
+      ConversationEncoder::CreateToAsk(tokenizer, chosen, path);
   if (!opened.ok())
     return opened.status();
   chat = *std::move(opened);
+  AddNote(chat->DescribeUnreadValues());
   const std::string text = chat->EndOfAnswer();
   const int32_t token = tokenizer->Find(text);
   if (token >= 0 && tokenizer->IsAdded(token))

@@ -25,9 +25,10 @@
 namespace boa {
 
 struct CodecOptions {
-  std::string tokenizer;         // its file; "": bytes are tokens
-  std::string form;              // template of conversations; "": of the data, or the tokenizer
-  std::vector<std::string> stop; // a text ends before the first of them
+  std::string tokenizer;             // its file; "": bytes are tokens
+  std::string form;                  // template of conversations; "": of the data, or the tokenizer
+  std::optional<std::string> values; // its variables, an object of JSON; nothing: of the data
+  std::vector<std::string> stop;     // a text ends before the first of them
 };
 
 /// The first byte of a text that belongs to no character; its size if there is none.
@@ -53,13 +54,15 @@ public:
   bool Ends(int32_t token) const { return tokenizer && (tokenizer->Ends(token) || token == mark); }
   /// The texts that end a text.
   const std::vector<std::string> &Stops() const { return stops; }
-  /// A line of output if the tokenizer is not that of the state's data; else "".
-  const std::string &note() const { return other_tokenizer; }
+  /// Lines of output: that the tokenizer is not that of the state's data, and values without
+  /// effect.
+  const std::vector<std::string> &notes() const { return lines; }
   /// Tokens that can be drawn.
   int64_t size() const { return count; }
 
 private:
-  absl::Status OpenChat(const CodecOptions &, const std::string &form, const std::string &date);
+  void AddNote(std::string note);
+  absl::Status OpenChat(const std::string &path, const ChosenTemplate &);
   absl::StatusOr<std::vector<int32_t>> Begin(absl::Status, std::vector<int32_t> tokens);
 
   std::shared_ptr<const Tokenizer> tokenizer;
@@ -68,7 +71,7 @@ private:
   int32_t mark = -1;              // that ends an answer in the template
   std::vector<std::string> stops; // those of the user, and a mark that is no token
   int64_t count = 0;
-  std::string other_tokenizer; // a note
+  std::vector<std::string> lines; // notes
 };
 
 } // namespace boa

@@ -84,8 +84,8 @@ absl::Status Sample(const Program &program, const Kernels &kernels,
   absl::StatusOr<Codec> codec = Codec::Open(options, options.chat, program, source);
   if (!codec.ok())
     return codec.status();
-  if (!codec->note().empty())
-    notes << Printable(codec->note()) << "\n";
+  for (const std::string &note : codec->notes())
+    notes << Printable(note) << "\n";
   absl::StatusOr<std::vector<int32_t>> text =
       options.chat ? codec->Encode(std::vector<ChatMessage>{{"user", options.prompt}})
                    : codec->Encode(options.prompt);

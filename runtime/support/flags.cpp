@@ -78,7 +78,7 @@ struct Assign {
                   closest.empty() ? "" : absl::StrCat(", did you mean `", closest, "`?"));
   }
   absl::Status operator()(const TextValue &text) const {
-    *text.to = value;
+    std::visit([&](auto *to) { *to = value; }, text.to);
     return absl::OkStatus();
   }
   absl::Status operator()(const FileValue &path) const { return NotEmpty(path.to); }

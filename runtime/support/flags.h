@@ -59,7 +59,7 @@ struct WordValue {
 };
 /// Text, which may be empty.
 struct TextValue {
-  std::string *to;
+  std::variant<std::string *, std::optional<std::string> *> to;
 };
 /// The path of a file or of a directory, which may not.
 struct FileValue {

@@ -7,7 +7,9 @@
 #include "runtime/tokenizer/chat.h"
 
 #include "runtime/abi/sources.h"
+#include "runtime/abi/template_values.h"
 #include "runtime/io/input_file.h"
+#include "runtime/support/refuse.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -39,6 +41,20 @@ absl::StatusOr<Template> OpenTemplate(const std::string &form) {
   if (!text.ok())
     return text.status();
   return Template::Parse(*text, form);
+}
+
+absl::StatusOr<TemplateValues> ReadTemplateValues(const std::string &json) {
+  TemplateValues values;
+  if (json.empty())
+    return values;
+  if (const std::string fault = FaultOfTemplateValues(json); !fault.empty())
+    return Refuse(fault);
+  const absl::StatusOr<jinja::Value> object = jinja::Value::FromJson(json);
+  if (!object.ok())
+    return object.status();
+  for (const auto &[name, value] : object->dict().entries)
+    values.emplace_back(name.text(), value);
+  return values;
 }
 
 absl::StatusOr<std::vector<TemplateSource>> FindTemplates(const std::string &form,

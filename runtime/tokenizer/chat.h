@@ -25,13 +25,16 @@
 
 namespace boa {
 
+/// Variables of a template by their names. Of two with one name, the last counts.
+using TemplateValues = std::vector<std::pair<std::string, jinja::Value>>;
+
 /// What templates take. A message is a mapping with `role`, and all else that the user gave it.
 struct Conversation {
   std::vector<jinja::Value> messages;
   std::vector<bool> learnt;     // by message: whether it is an answer from which the model learns
   std::vector<size_t> left_out; // messages that are no answers, and are not to be learnt either
-  /// Other variables of the template: tools, documents, enable_thinking and so on.
-  std::vector<std::pair<std::string, jinja::Value>> variables;
+  TemplateValues variables;     // its own, beside the messages: tools, enable_thinking and so on
+  TemplateValues values;        // those of all conversations, where it has none of the name
   bool has_tools() const;
 };
 
@@ -44,6 +47,9 @@ const std::vector<KnownTemplate> &KnownTemplates();
 /// The template of this name, or that of a file.
 absl::StatusOr<std::string> TemplateText(const std::string &form);
 absl::StatusOr<Template> OpenTemplate(const std::string &form);
+
+/// Of an object of JSON (FaultOfTemplateValues). "" has none.
+absl::StatusOr<TemplateValues> ReadTemplateValues(const std::string &json);
 
 struct TemplateSource {
   std::string name, text; // `name` is how errors name it

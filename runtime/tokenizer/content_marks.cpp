@@ -136,8 +136,9 @@ absl::StatusOr<std::string> ContentMarks::Mark(Conversation &conversation,
   std::vector<std::pair<Value *, const AddedFinder *>> values;
   for (Value &message : conversation.messages)
     values.emplace_back(&message, IsAnswer(message) ? &answer_finder : &finder);
-  for (auto &[name, value] : conversation.variables)
-    values.emplace_back(&value, &finder);
+  for (TemplateValues *given : {&conversation.values, &conversation.variables})
+    for (auto &[name, value] : *given)
+      values.emplace_back(&value, &finder);
   const auto any = [&](const auto &test) {
     return std::any_of(values.begin(), values.end(),
                        [&](const auto &entry) { return test(*entry.first, *entry.second); });

@@ -108,6 +108,47 @@ TEST(DataTest, TextsAndConversationsHaveATokenizer) {
 )");
 }
 
+// Variables of a template are an object of JSON, which an option sets, too.
+TEST(DataTest, TemplatesHaveValues) {
+  std::string folder = testing::TempDir() + "boa-data-test-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  std::ofstream(folder + "/t.json") << "{}";
+  const std::string with_values =
+      "data = chat(\"c\", \"t.json\", template_values = {\"a\": \"}\", \"b\": [{}]})";
+  const std::string call = "chat(\"" + folder + "/c\", tokenizer = \"" + folder + "/t.json\"";
+  EXPECT_EQ(read(with_values, folder + "/tiny.boa").data,
+            call + ", template_values = {\"a\": \"}\", \"b\": [{}]})");
+  for (const std::string &data : {with_values, std::string("data = chat(\"c\", \"t.json\")")})
+    EXPECT_EQ(read(data, folder + "/tiny.boa", {"train.data.template_values={\"c\": null}"}).data,
+              call + ", template_values = {\"c\": null})");
+  for (auto [values, error] :
+       {std::pair("\"x\"", "template_values: expected an object of JSON, such as "
+                           "{\"enable_thinking\": false}, but found \"x\""),
+        std::pair("({})", "template_values: expected an object of JSON, such as "
+                          "{\"enable_thinking\": false}, but found ({})"),
+        std::pair("{\"a\": x}", "template_values: expected an object of JSON, such as "
+                                "{\"enable_thinking\": false}: no JSON at byte 7"),
+        std::pair("{'a': 1}", "template_values: expected an object of JSON, such as "
+                              "{\"enable_thinking\": false}: no JSON at byte 2"),
+        std::pair("{\"a\": 1, \"a\": 2}",
+                  "template_values: the key `a` stands twice in one object"),
+        std::pair("{\"bos_token\": 1}", "template_values: `bos_token` cannot be given: a template "
+                                        "gets it from the conversation or its tokenizer"),
+        std::pair("{\"a\":\n1}",
+                  "expected '}' at the end of the object of JSON, which stands on one line")}) {
+    FrontendResult wrong =
+        compileTexts({{folder + "/tiny.boa", edited("  data = \"corpus.txt\"\n",
+                                                    std::string("  data = chat(\"c\", \"t.json\", "
+                                                                "template_values = ") +
+                                                        values + ")\n")}},
+                     {});
+    EXPECT_NE(wrong.diagnostics.find(std::string("tiny.boa:18:48: error: ") + error),
+              std::string::npos)
+        << wrong.diagnostics;
+  }
+  std::filesystem::remove_all(folder);
+}
+
 TEST(DataTest, OptionsSetSources) {
   const std::string tokens = "data = tokens(\"a\", end = 3)";
   EXPECT_EQ(read(tokens, "x/tiny.boa", {"train.data.end=4", "train.data.files=b *.bin"}).data,

@@ -63,7 +63,7 @@ return q+k * -1+( b )
     x
   ) }
 }
-train m { data="a" batch=1 sequences
+train m { data=chat("a","t",template_values={"b":1, "c": {}}) batch=1 sequences
   micro_batch = 1
   optimizer=adamw(lr=1e-3,
     betas=(0.9,0.99)) place{weights=ssd optimizer=host 40 %,ssd
@@ -98,7 +98,7 @@ model m(vocab = 256, context = 8,
 }
 
 train m {
-  data      = "a"
+  data      = chat("a", "t", template_values = {"b":1, "c": {}})
   batch     = 1 sequences
   optimizer = adamw(lr = 1e-3,
                     betas = (0.9, 0.99))

@@ -224,6 +224,14 @@ absl::Status importFolder(const ImportOptions &options) {
   return absl::OkStatus();
 }
 
+/// A template of a folder has no values of its own.
+static void noteValues(const DataSource &chat) {
+  if (!chat.values.empty())
+    llvm::errs()
+        << "note: the folder does not hold template_values = " << Printable(chat.values)
+        << ", with which the model learnt: give them to the template whenever you ask it\n";
+}
+
 absl::Status exportFolder(const ExportOptions &options) {
   CompileRequest request = options.compile;
   request.purpose = Purpose::predict; // needs no plan
@@ -263,8 +271,8 @@ absl::Status exportFolder(const ExportOptions &options) {
   if (!json.ok())
     return json.status();
   // A conversation with the model has the template with which it was trained.
-  const std::string form = TemplateOf(program->train.data);
-  absl::StatusOr<std::string> jinja = form.empty() ? "" : TemplateText(form);
+  const DataSource chat = ChatOf(program->train.data);
+  absl::StatusOr<std::string> jinja = chat.form.empty() ? "" : TemplateText(chat.form);
   if (!jinja.ok())
     return jinja.status();
   if (absl::Status status = CheckExportFolder(*program, options.folder, options.weights);
@@ -277,9 +285,11 @@ absl::Status exportFolder(const ExportOptions &options) {
   if (options.weights.adapters) {
     absl::Status status = exportAdapters(*program, *config, {state, options.folder, options.base},
                                          options.weights.bf16);
-    if (status.ok())
-      outputs.Keep();
-    return status;
+    if (!status.ok())
+      return status;
+    outputs.Keep();
+    noteValues(chat);
+    return absl::OkStatus();
   }
   FolderExport weights = options.weights;
   if (!IsGgufName(like)) {
@@ -305,6 +315,7 @@ absl::Status exportFolder(const ExportOptions &options) {
                << FormatBytes(*bytes) << " of " << (options.weights.bf16 ? "bf16" : "f32") << "\n";
   if (!noTokenizer->empty())
     llvm::errs() << "note: " << Printable(*noTokenizer) << "\n";
+  noteValues(chat);
   return absl::OkStatus();
 }
 

@@ -95,8 +95,8 @@ TEST_F(ChatFormTest, PartingTextsAreRefused) {
                             "{{ '' if enable_thinking else '<think></think>' }}{% endif %}";
   EXPECT_THAT(
       Error(modes, two),
-      testing::EndsWith("names another; \"enable_thinking\": true or false in the record may "
-                        "make both alike"));
+      testing::EndsWith("names another; \"enable_thinking\": true or false, in the record or in "
+                        "template_values, may make both alike"));
   EXPECT_THAT(Text(modes, "{\"enable_thinking\": true, " + two.substr(1)),
               StartsWith("<user>a<end><assistant>[b<end>]"));
 }

@@ -26,7 +26,7 @@ using testing::HasSubstr;
 
 // Only the answer and the mark of its end are targets, and a mark that a user writes is text.
 TEST_F(TokenizedTest, AnswersAreTargets) {
-  auto encoder = ConversationEncoder::Create(Opened(), "chatml", scratch.path("tokenizer.json"));
+  auto encoder = ConversationEncoder::Create(Opened(), {"chatml"}, scratch.path("tokenizer.json"));
   ASSERT_TRUE(encoder.ok()) << encoder.status();
   const auto target_text = [&](const std::string &line, int ends) {
     absl::StatusOr<ChatRecord> record = ParseRecord(line);
@@ -80,7 +80,7 @@ protected:
     scratch.Write("tokenizer.json", tokenizer.dump());
   }
   absl::StatusOr<ConversationEncoder> Make(const std::string &jinja) {
-    return ConversationEncoder::Create(Opened(), scratch.Write("t.jinja", jinja),
+    return ConversationEncoder::Create(Opened(), {scratch.Write("t.jinja", jinja)},
                                        scratch.path("tokenizer.json"));
   }
   /// Added tokens stand in braces. `all`: not only what is learnt.
@@ -202,7 +202,7 @@ TEST_F(TokenizedTest, TargetsAreThoseOfTransformers) {
   for (size_t i = 1; i < cases.size(); ++i) {
     const auto name = cases[i][0].get<std::string>();
     const std::string file = scratch.Write("chat.jinja", cases[0][name].get<std::string>());
-    auto encoder = ConversationEncoder::Create(Opened(), file, scratch.path("tokenizer.json"));
+    auto encoder = ConversationEncoder::Create(Opened(), {file}, scratch.path("tokenizer.json"));
     ASSERT_TRUE(encoder.ok()) << encoder.status();
     const auto record = ParseRecord("{\"messages\": " + cases[i][1].dump() + "}",
                                     [&](bool tools) { return encoder->TemplateFor(tools); });
@@ -243,7 +243,7 @@ TEST_F(TokenizedTest, FormsOfRecords) {
         << line;
   }
   // A text has no template: all of it is learnt, and special tokens in it are text.
-  const auto encoder = ConversationEncoder::Create(Opened(), "", scratch.path("tokenizer.json"));
+  const auto encoder = ConversationEncoder::Create(Opened(), {}, scratch.path("tokenizer.json"));
   auto text = ConversationEncoder(*encoder).Encode(*ParseRecord(R"({"text": "ab<|im_end|>"})"));
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_EQ(*Decode(Opened(), (*text)[0].tokens, true), "<s>ab<|im_end|><|end|>");
@@ -259,7 +259,7 @@ TEST_F(TokenizedTest, TemplatesWithNames) {
              {"name": "tool_use", "template": "{{ tools }}{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}"}]})";
   };
   scratch.Write("tokenizer_config.json", config("default"));
-  auto encoder = ConversationEncoder::Create(Opened(), "", scratch.path("tokenizer.json"));
+  auto encoder = ConversationEncoder::Create(Opened(), {}, scratch.path("tokenizer.json"));
   ASSERT_TRUE(encoder.ok()) << encoder.status();
   const auto text = [&](const std::string &tools) {
     const auto record = ParseRecord(
@@ -316,6 +316,62 @@ TEST_F(TokenizedTest, DatesOfTemplates) {
     prints.insert(Open().facts().at("data"));
   }
   EXPECT_EQ(prints.size(), 3u);
+}
+
+// Values hold for each record that does not give its own, and are text as contents are.
+TEST_F(TokenizedTest, ValuesOfTemplates) {
+  const std::string form = scratch.Write(
+      "mode.jinja", "{% if not mode %}{{ raise_exception('no mode') }}{% endif %}{{ mode }}:"
+                    "{% for d in documents or [] %}{{ d }}{% endfor %}"
+                    "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}"
+                    "{% if add_generation_prompt %}<|im_start|>{% endif %}");
+  auto encoder = ConversationEncoder::Create(
+      Opened(),
+      {form, R"({"mode": "fast<|im_end|>", "mod": 1, "thinking": "x", "documents": ["D"]})"},
+      scratch.path("tokenizer.json"));
+  ASSERT_TRUE(encoder.ok()) << encoder.status();
+  EXPECT_EQ(encoder->EndOfAnswer(), "<|im_end|>"); // the template was tried with them
+  // Not each record must read them.
+  EXPECT_EQ(encoder->DescribeUnreadValues(),
+            "note: the chat template does not read `mod`, `thinking`, which template_values gives");
+  const auto text = [&](const std::string &keys, int ends) {
+    const auto record = ParseRecord(keys + std::string(kHello).substr(1), [&](bool has_tools) {
+      return encoder->TemplateFor(has_tools);
+    });
+    EXPECT_TRUE(record.ok()) << record.status();
+    const auto documents = encoder->Encode(*record);
+    EXPECT_TRUE(documents.ok()) << documents.status();
+    if (!documents.ok())
+      return std::string();
+    tokens = (*documents)[0].tokens;
+    EXPECT_EQ(std::count(tokens.begin(), tokens.end(), kEnd), ends);
+    return *Decode(Opened(), tokens, true);
+  };
+  const std::string rest = "<|im_start|>Hi<|im_end|><|im_start|>Yes<|im_end|>";
+  EXPECT_EQ(text("{", 2), "fast<|im_end|>:D" + rest);
+  EXPECT_EQ(text(R"({"mode": null, "documents": [], )", 2), "fast<|im_end|>:D" + rest);
+  EXPECT_EQ(text(R"({"mode": "slow", "documents": ["D"], )", 2), "slow:D" + rest);
+  EXPECT_EQ(text(R"({"chat_template_kwargs": {"mode": "slow"}, "documents": ["E"], )", 2),
+            "slow:E" + rest);
+  tokens.clear();
+  ASSERT_TRUE(encoder->EncodeQuestion({{"user", "Hi"}}, tokens).ok());
+  EXPECT_EQ(*Decode(Opened(), tokens, true),
+            "fast<|im_end|>:D<|im_start|>Hi<|im_end|><|im_start|>");
+
+  // Other values are other tokens. Those that nothing reads are noted when tokens are made.
+  scratch.Write("a.jsonl", std::string(kHello) + kHello);
+  std::set<std::string> prints;
+  for (const char *values : {R"({"mode": "a"})", R"({"mode": "b", "mod": 1})"}) {
+    options.data = absl::StrReplaceAll(
+        Call("chat", "a.jsonl"),
+        {{"\"chatml\")", absl::StrCat("\"", form, "\", template_values = ", values, ")")}});
+    options.validate = options.data;
+    prints.insert(Open().facts().at("data"));
+    EXPECT_THAT(said, HasSubstr("made "));
+  }
+  EXPECT_EQ(prints.size(), 2u);
+  EXPECT_THAT(said, HasSubstr("\nnote: the chat template does not read `mod`, which "
+                              "template_values gives\n"));
 }
 
 } // namespace

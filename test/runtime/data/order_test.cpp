@@ -7,6 +7,7 @@
 #include "runtime/data/order.h"
 
 #include "runtime/abi/sources.h"
+#include "runtime/abi/template_values.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -85,11 +86,14 @@ TEST(Sources, ReadBackWhatTheyPrint) {
     EXPECT_EQ(FormatSources(sources), text);
   }
   std::string error;
-  for (const char *text : {"text(\"a/*.txt\", tokenizer = \"t.json\", special = true)",
-                           "chat(\"a.jsonl\", tokenizer = \"t\", template = \"chatml\")",
-                           "text(\"a\", tokenizer = \"t\", special = true, packed = false)",
-                           "tokens(\"a\", int64, end = 1, tokenizer = \"t\")",
-                           "mix(0.7 text(\"a\", tokenizer = \"t\"), 0.3 tokens(\"b\"))"})
+  for (const char *text :
+       {"text(\"a/*.txt\", tokenizer = \"t.json\", special = true)",
+        "chat(\"a.jsonl\", tokenizer = \"t\", template = \"chatml\")",
+        "text(\"a\", tokenizer = \"t\", special = true, packed = false)",
+        "chat(\"a\", tokenizer = \"t\", template_values = {\"b\": \"}\\\"\", \"c\": "
+        "[{}]}, packed = false)",
+        "tokens(\"a\", int64, end = 1, tokenizer = \"t\")",
+        "mix(0.7 text(\"a\", tokenizer = \"t\"), 0.3 tokens(\"b\"))"})
     EXPECT_EQ(FormatSources(ParseSources(text, error)), text) << error;
   EXPECT_EQ(FormatSources(ParseSources(" mix( 2*tokens( files = \"a\",end=1 ,type = uint8), 1 "
                                        "tokens(\"b\"))",
@@ -115,11 +119,41 @@ TEST(Sources, NameWhatIsWrong) {
            {"mix(0.5 \"a\")", "expected tokens(\"FILES\"), text(...) or chat(...) at `\"a\")`"},
            {"text(\"a\", tokenizer = \"t\", packed = true, packed = false)",
             "once, but found `packed`"},
+           {"chat(\"a\", \"t\", special = true)",
+            "files, tokenizer, packed, template and template_values once, but found `special`"},
+           {"chat(\"a\", \"t\", template_values = \"b\")", "an object of JSON at `\"b\")`"},
+           {"chat(\"a\", \"t\", template_values = {\"b\": 1)", "an object of JSON at `{\"b\": 1)`"},
+           {"chat(\"a\", \"t\", template_values = {b: 1})",
+            "template_values: expected an object of JSON, such as {\"enable_thinking\": false}: no "
+            "JSON at byte 2"},
            {"mix(", "expected a share"}}) {
     std::string error;
     EXPECT_TRUE(ParseSources(text, error).empty()) << text;
     EXPECT_THAT(error, HasSubstr(expected)) << text;
   }
+}
+
+TEST(Sources, ValuesOfTemplatesAreAnObject) {
+  for (const char *good : {"{}", R"({"a": [{"a": 1, "tools": 9223372036854775807}], "b": 1e30})"})
+    EXPECT_EQ(FaultOfTemplateValues(good), "") << good;
+  const std::string expected = "expected an object of JSON, such as {\"enable_thinking\": false}",
+                    taken = "` cannot be given: a template gets it from the conversation or its "
+                            "tokenizer";
+  for (const auto &[json, fault] : std::vector<std::pair<std::string, std::string>>{
+           {"", expected + ": no JSON at byte 1"},
+           {"1", expected},
+           {"[{}]", expected},
+           {R"({"a": True})", expected + ": no JSON at byte 7"},
+           {R"({"a": 1} {)", expected + ": no JSON at byte 10"},
+           {R"({"a": 1, "b": [{"c": 1, "c": 2}]})", "the key `c` stands twice in one object"},
+           {R"({"a": 9223372036854775808})",
+            "the number 9223372036854775808 has more than 64 bits"},
+           {R"({"a": -123456789012345678901})",
+            "the number -123456789012345678901 has more than 64 bits"},
+           {"{\"a\": " + std::string(64, '[') + "1", "nested deeper than 64"},
+           {R"({"messages": []})", "`messages" + taken},
+           {R"({"a": 1, "bos_token": ""})", "`bos_token" + taken}})
+    EXPECT_EQ(FaultOfTemplateValues(json), fault) << json;
 }
 
 TEST(Sources, SharesAreWholeNumbers) {

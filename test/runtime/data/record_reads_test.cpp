@@ -248,6 +248,21 @@ TEST_F(ChatFormTest, KeysAreVariables) {
   EXPECT_EQ(Error(form, R"({"chat_template_kwargs": {"x": 18446744073709551616}, )" + messages),
             "`x`: the number 18446744073709551616 has more than 64 bits");
   EXPECT_THAT(Text(form, R"({"id": 18446744073709551616, )" + messages), StartsWith("<"));
+  // What a template gets otherwise is not given by a key, and what it does not read is named.
+  const std::string fault =
+      "` cannot be given: a template gets it from the conversation or its tokenizer";
+  for (const char *key : {"messages", "tools", "add_generation_prompt", "bos_token"})
+    EXPECT_EQ(
+        Error(form, absl::StrCat(R"({"chat_template_kwargs": {")", key, R"(": [1]}, )", messages)),
+        absl::StrCat("`chat_template_kwargs`: `", key, fault));
+  EXPECT_EQ(Error(form, R"({"add_generation_prompt": true, )" + messages),
+            "`add_generation_prompt" + fault);
+  const Template parsed = *Template::Parse(form, "chat.jinja");
+  const auto record = ParseRecord(
+      R"({"chat_template_kwargs": {"enable_thinkin": false, "enable_thinking": 1}, )" + messages,
+      [&](bool) { return &parsed; });
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_THAT(record->unread, testing::ElementsAre("chat_template_kwargs.enable_thinkin"));
 }
 
 } // namespace

@@ -212,6 +212,30 @@ TEST_F(TurnsTest, ASignalStopsAnAnswer) {
             "with this message the conversation has 21 tokens, more than the context of 16");
 }
 
+// The values of the data hold unless others are given.
+TEST_F(TurnsTest, ATemplateHasValues) {
+  Write(
+      "tokenizer_config.json",
+      {{"eos_token", "<s>"}, {"chat_template", "{{ 'a' * (mode or 0) }}" + std::string(kChatml)}});
+  const auto tokens_before = [&](std::optional<std::string> values) {
+    options.values = std::move(values);
+    EXPECT_TRUE(Open().ok());
+    Say("x");
+    return answer.tokens_before;
+  };
+  EXPECT_EQ(tokens_before(R"({"mode": 3})"), 12);
+  EXPECT_EQ(tokens_before(std::nullopt), 9);
+  EXPECT_TRUE(chat->notes().empty());
+  program.train.data = R"(chat("a", "t", template_values = {"mode": 2}))";
+  EXPECT_EQ(tokens_before(std::nullopt), 11);
+  EXPECT_EQ(tokens_before("{}"), 9);
+  EXPECT_EQ(tokens_before(R"({"mode": 3})"), 12);
+  EXPECT_EQ(tokens_before(R"({"mod": 3})"), 9);
+  EXPECT_EQ(chat->notes(),
+            (std::vector<std::string>{
+                "note: the chat template does not read `mod`, which template_values gives"}));
+}
+
 TEST_F(TurnsTest, NeedsATemplate) {
   Write("tokenizer_config.json", {{"eos_token", "<s>"}});
   EXPECT_EQ(Open().message(),
