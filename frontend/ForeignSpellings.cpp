@@ -40,7 +40,9 @@ static std::vector<ForeignSpelling> makeSpellings() {
   const char *evaluates = "write evaluate = every(200, batches = 16)";
   const char *context = "the sequence length is the model's constant context";
 
-  const char *lora = "write adapters = lora(rank = 8, alpha = 16, targets = \"block.*_w\")";
+  const char *lora = "write adapters = lora(rank = 8, alpha = 16, targets = \"all-linear\")";
+  const char *apart = "write packed = false in text(...) or chat(...)";
+  const char *answers = "of chat(...), answers of the assistant alone are learnt";
   const char *adamw = "write adamw(lr = 1e-3)";
   const char *half = "the 16-bit type is bf16";
   const char *single = "the 32-bit type is f32";
@@ -125,8 +127,12 @@ static std::vector<ForeignSpelling> makeSpellings() {
       {kSetting, "peft", lora},
       {kSetting, "lora_config", lora},
       {kSetting, "r", "write rank = 8"},
+      {kSetting, "lora_r", "write rank = 8 in lora(...)"},
       {kSetting, "lora_alpha", "write alpha = 16"},
       {kSetting, "target_modules", "write targets = (\"q_proj\", \"v_proj\")"},
+      {kSetting, "lora_target_modules", "write targets = (\"q_proj\", \"v_proj\")"},
+      {kSetting, "lora_target_linear", "write targets = \"all-linear\""},
+      {kSetting, "bias", "adapters here train no biases; modules_to_save names parameters"},
       {kSetting, "use_rslora", "write rslora = true"},
       {kSetting, "lora_dropout", "write dropout = 0.05"},
       {kSetting, "epochs", epochs},
@@ -160,6 +166,11 @@ static std::vector<ForeignSpelling> makeSpellings() {
       {kSetting, "mixed_precision", precision},
       {kSetting, "dataset", text},
       {kSetting, "train_data", text},
+      {kSetting, "packing", apart},
+      {kSetting, "sample_packing", apart},
+      {kSetting, "train_on_inputs", answers},
+      {kSetting, "assistant_only_loss", answers},
+      {kSetting, "completion_only_loss", answers},
       {kSetting, "gradient_checkpointing", recompute},
       {kSetting, "save_steps", saves},
       {kSetting, "save_every", saves},
@@ -169,6 +180,9 @@ static std::vector<ForeignSpelling> makeSpellings() {
       {kSetting, "seq_len", context},
       {kSetting, "block_size", context},
       {kSetting, "max_length", context},
+      {kSetting, "max_seq_length", context},
+      {kSetting, "sequence_len", context},
+      {kSetting, "cutoff_len", context},
       {kSetting, "loss", "write objective = next_token or masked(token = N)"},
 
       {kValue, "AdamW", adamw},

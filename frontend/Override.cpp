@@ -9,7 +9,8 @@
 // checker sees no difference, except that what is wrong with the value points at
 // the option. Constants must exist, since nothing would use a new one; settings
 // and arguments are added where they are absent, and the checker says which are
-// known. A path of a file may stand without quotes, which a shell takes away.
+// known. A path of a file and a name of a template may stand without quotes, which a
+// shell takes away.
 //
 //===----------------------------------------------------------------------===//
 #include "frontend/Override.h"
@@ -115,14 +116,15 @@ private:
   bool namesFile() const { return isOfKind(SettingKind::Path); }
 
   /// The value from byte `begin` on; a string without quotes where it names a
-  /// file or a folder, or is one pattern.
+  /// file, a folder or a template, or is one pattern.
   ExprPtr parseOption(size_t begin) {
     const std::string &text = sources.get(file).text;
     size_t first = text.find_first_not_of(" \t\r\n", begin);
     const bool isCall = first != std::string::npos && IsSourceCall(text.substr(first));
     const bool isAbsent =
         first != std::string::npos && text.substr(first) == "none" && mayBeAbsent();
-    const bool names = namesFile() || (isOfKind(SettingKind::Data) && !isCall && !isAbsent) ||
+    const bool names = namesFile() || isOfKind(SettingKind::Text) ||
+                       (isOfKind(SettingKind::Data) && !isCall && !isAbsent) ||
                        (isOfKind(SettingKind::Patterns) && first != std::string::npos &&
                         text[first] != '(' && !isAbsent);
     // What no string can hold is left to the parser to refuse.

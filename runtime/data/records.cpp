@@ -167,7 +167,8 @@ absl::StatusOr<ChatRecord> ParseRecord(absl::string_view line, const TemplateCho
   std::vector<Form> forms = FormsOf([&](const char *key) { return Given(object, key); });
   if (forms.empty())
     forms = FormsOf([&](const char *key) { return object.Find(key); });
-  if (forms.empty() && Given(object, "chosen") && Given(object, "rejected"))
+  const bool asks_alone = forms == std::vector{Form::pair} && !object.Find("completion");
+  if ((forms.empty() || asks_alone) && Given(object, "chosen") && Given(object, "rejected"))
     return Refuse("`chosen` and `rejected` are preferences, which are not done; with `prompt` and "
                   "`completion`, an answer is learnt");
   if (forms.size() != 1)

@@ -20,6 +20,7 @@
 #include "absl/strings/str_join.h"
 
 #include <array>
+#include <filesystem>
 
 namespace boa {
 namespace {
@@ -332,6 +333,12 @@ const char *FamilyName(Family family) { return InfoOf(family).name; }
 absl::StatusOr<std::string> ModelConfigText(const std::string &folder) {
   if (IsGgufName(folder))
     return ConfigOfGguf(folder);
+  std::error_code error;
+  if (!std::filesystem::exists(folder, error))
+    return absl::NotFoundError(
+        absl::StrCat("there is no folder `", folder,
+                     "`; a model is read from a folder or a GGUF file, and none "
+                     "is downloaded"));
   return ReadFolderFile(folder, "config.json");
 }
 

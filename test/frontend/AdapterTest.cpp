@@ -248,7 +248,7 @@ TEST(AdapterTest, QuotientFitsF32) {
 TEST(AdapterTest, Habits) {
   EXPECT_EQ(
       refusal("steps = 10", "steps = 10\n  lora = 8"),
-      R"(tiny.boa:22:3: error: a train block has no setting 'lora'; write adapters = lora(rank = 8, alpha = 16, targets = "block.*_w")
+      R"(tiny.boa:22:3: error: a train block has no setting 'lora'; write adapters = lora(rank = 8, alpha = 16, targets = "all-linear")
   lora = 8
   ^~~~
 )");

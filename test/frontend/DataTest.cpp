@@ -69,6 +69,11 @@ TEST(DataTest, TextsAndConversationsHaveATokenizer) {
       read("data = chat(\"c\", \"t.json\", template = \"own.jinja\")", folder + "/tiny.boa").data,
       "chat(\"" + folder + "/c\", tokenizer = \"" + folder + "/t.json\", template = \"" + folder +
           "/own.jinja\")");
+  // In --set the name needs no quotes, which a shell takes away.
+  EXPECT_EQ(
+      read("data = chat(\"c\", \"t.json\")", folder + "/tiny.boa", {"train.data.template=chatml"})
+          .data,
+      "chat(\"" + folder + "/c\", tokenizer = \"" + folder + "/t.json\", template = \"chatml\")");
   FrontendResult none = compileTexts(
       {{folder + "/tiny.boa", edited("  data = \"corpus.txt\"\n",
                                      "  data = chat(\"c\", \"t.json\", template = \"chatlm\")\n")}},

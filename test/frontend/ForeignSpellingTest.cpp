@@ -64,6 +64,14 @@ TEST(ForeignSpellingTest, IsOneErrorWithTheSpelling) {
        "22:3: error: a train block has no setting 'epochs'; write steps = 3 epochs"},
       {"steps = 10", "num_train_epochs = 3",
        "21:3: error: a train block has no setting 'num_train_epochs'; write steps = 3 epochs"},
+      {"steps = 10", "steps = 10\n  sample_packing = false",
+       "22:3: error: a train block has no setting 'sample_packing'; write packed = false in "
+       "text(...) or chat(...)"},
+      {"steps = 10", "steps = 10\n  train_on_inputs = false",
+       "22:3: error: a train block has no setting 'train_on_inputs'; of chat(...), answers of the "
+       "assistant alone are learnt"},
+      {"steps = 10", "steps = 10\n  lora_r = 8",
+       "22:3: error: a train block has no setting 'lora_r'; write rank = 8 in lora(...)"},
       {"micro_batch = 2", "gradient_accumulation_steps = 4",
        "20:3: error: a train block has no setting 'gradient_accumulation_steps'; write plan { "
        "micro_batch = N }; each step accumulates batch / micro_batch of them"},

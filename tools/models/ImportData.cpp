@@ -52,6 +52,12 @@ std::string findTokenizer(const std::string &folder) {
   return "";
 }
 
+/// Whether a file holds records of JSON, by its name.
+bool isRecords(const std::string &path) {
+  return absl::EndsWith(path, ".jsonl") || absl::EndsWith(path, ".ndjson") ||
+         absl::EndsWith(path, ".json");
+}
+
 DataSource sourceOf(const std::string &path, const std::string &tokenizer, int64_t vocab) {
   DataSource source;
   source.files = path;
@@ -61,8 +67,7 @@ DataSource sourceOf(const std::string &path, const std::string &tokenizer, int64
     source.type = absl::EndsWith(path, ".bin") && vocab > 65536 ? "uint32" : "";
     return source;
   }
-  source.kind = absl::EndsWith(path, ".jsonl") || absl::EndsWith(path, ".json") ? SourceKind::chat
-                                                                                : SourceKind::text;
+  source.kind = isRecords(path) ? SourceKind::chat : SourceKind::text;
   source.tokenizer = tokenizer;
   return source;
 }

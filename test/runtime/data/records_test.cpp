@@ -172,9 +172,11 @@ TEST(RecordsTest, FormsThatAreWrong) {
   EXPECT_EQ(error(R"({"id": 1})"),
             "expected `messages`, `conversations`, `prompt` and `completion`, `instruction` and "
             "`output`, or `text`");
-  EXPECT_EQ(error(R"({"chosen": [1], "rejected": [2]})"),
-            "`chosen` and `rejected` are preferences, which are not done; with `prompt` and "
-            "`completion`, an answer is learnt");
+  for (const char *line : {R"({"chosen": [1], "rejected": [2]})",
+                           R"({"prompt": "a", "chosen": "b", "rejected": "c"})"})
+    EXPECT_EQ(error(line),
+              "`chosen` and `rejected` are preferences, which are not done; with `prompt` and "
+              "`completion`, an answer is learnt");
   EXPECT_EQ(error(R"({"instruction": "a", "input": ""})"), "expected the key `output`");
   EXPECT_EQ(error(R"({"instruction": "a", "output": ""})"), "`output` is empty");
   EXPECT_EQ(error(R"({"instruction": "a", "input": 1, "output": "b"})"),
