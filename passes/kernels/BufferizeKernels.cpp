@@ -29,26 +29,33 @@ using namespace mlir;
 
 namespace {
 
-/// Gives every use of a tensor.empty or linalg.fill its own: shared ones would
-/// be one buffer with a long life, copied at each use.
-void unshareInits(RewriterBase &rewriter, func::FuncOp func) {
-  auto unshare = [&](Operation *op) {
-    Value value = op->getResult(0);
-    if (value.use_empty())
-      return;
-    for (OpOperand &use : llvm::make_early_inc_range(llvm::drop_begin(value.getUses()))) {
-      rewriter.setInsertionPoint(use.getOwner());
-      Operation *copy = rewriter.clone(*op);
-      rewriter.modifyOpInPlace(use.getOwner(), [&] { use.set(copy->getResult(0)); });
-    }
-  };
-  SmallVector<Operation *> fills, empties;
-  func.walk([&](linalg::FillOp op) { fills.push_back(op); });
-  for (Operation *op : fills)
-    unshare(op);
-  func.walk([&](tensor::EmptyOp op) { empties.push_back(op); });
-  for (Operation *op : empties)
-    unshare(op);
+/// Ops in a row that overwrite one tensor. Upstream's analysis compares all pairs of accesses to
+/// its memory for each of them, so without a limit a chain would take time in the cube of its
+/// length.
+constexpr int64_t kMostInPlace = 32;
+
+/// Gives every use of an op at the top of the kernel an op of its own.
+void unshare(RewriterBase &rewriter, Operation *op) {
+  if (op->use_empty())
+    return;
+  for (OpOperand &use : llvm::make_early_inc_range(llvm::drop_begin(op->getUses()))) {
+    rewriter.setInsertionPoint(op->getBlock()->findAncestorOpInBlock(*use.getOwner()));
+    Operation *copy = rewriter.clone(*op);
+    rewriter.modifyOpInPlace(use.getOwner(), [&] { use.set(copy->getResult(0)); });
+  }
+}
+
+/// Unshares what tensors begin with. A shared tensor.empty or linalg.fill would be one buffer with
+/// a long life, copied at each use. Of an argument that is only read, upstream's analysis looks at
+/// all uses for each of them.
+void unshareOrigins(RewriterBase &rewriter, func::FuncOp func) {
+  for (Operation *op : llvm::to_vector(func.getOps<linalg::FillOp>()))
+    unshare(rewriter, op);
+  for (Operation *op : llvm::to_vector(func.getOps<tensor::EmptyOp>()))
+    unshare(rewriter, op);
+  for (auto op : llvm::to_vector(func.getOps<bufferization::ToTensorOp>()))
+    if (!op.getWritable())
+      unshare(rewriter, op);
 }
 
 /// Whether the op is the last to use `value`, in its block.
@@ -70,6 +77,7 @@ bool isWrittenWhereRead(linalg::GenericOp op, OpOperand *input) {
 /// workspace of a kernel counts against the memory of the machine. It prefers an accumulator,
 /// since the sum belongs there.
 void reuseDeadOperands(RewriterBase &rewriter, func::FuncOp func) {
+  llvm::DenseMap<Value, int64_t> inPlace; // how many ops in a row overwrote one tensor for it
   func.walk([&](linalg::GenericOp op) {
     if (op->getNumResults() != 1 || op.getNumParallelLoops() != op.getNumLoops())
       return;
@@ -93,10 +101,55 @@ void reuseDeadOperands(RewriterBase &rewriter, func::FuncOp func) {
     if (!init->get().getDefiningOp<tensor::EmptyOp>() || llvm::any_of(op->getUsers(), placed))
       return;
     for (OpOperand *input : op.getDpsInputOperands()) {
-      if (input->get().getDefiningOp<DestinationStyleOpInterface>() && isDead(input))
+      const int64_t before = inPlace.lookup(input->get());
+      if (before < kMostInPlace && input->get().getDefiningOp<DestinationStyleOpInterface>() &&
+          isDead(input)) {
+        inPlace[op.getResult(0)] = before + 1;
         return reuse(input);
+      }
     }
   });
+}
+
+/// Cuts a long sum, each tensor of which only the next op uses. Its parts lie in one place, which
+/// is that of an accumulator or memory of its own. Upstream does not know that they do.
+void cutSum(RewriterBase &rewriter, Operation *origin) {
+  auto argument = dyn_cast<bufferization::ToTensorOp>(origin);
+  Value memory = argument ? argument.getBuffer() : Value();
+  Value sum = origin->getResult(0);
+  const auto type = cast<RankedTensorType>(sum.getType());
+  for (int64_t count = 1; sum.hasOneUse(); ++count) {
+    OpOperand &use = *sum.use_begin();
+    auto writer = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
+    if (!writer || !writer.isDpsInit(&use) || isa<tensor::InsertSliceOp>(writer) ||
+        writer->getBlock() != origin->getBlock())
+      return;
+    sum = writer.getTiedOpResult(&use);
+    if (count % kMostInPlace != 0)
+      continue;
+    if (!memory) {
+      rewriter.setInsertionPoint(origin);
+      memory = memref::AllocOp::create(rewriter, origin->getLoc(),
+                                       MemRefType::get(type.getShape(), type.getElementType()));
+    }
+    rewriter.setInsertionPointAfter(writer);
+    auto end = bufferization::MaterializeInDestinationOp::create(
+        rewriter, writer.getLoc(), /*result=*/Type(), sum, memory, /*restrict=*/true,
+        /*writable=*/true);
+    Value rest = bufferization::ToTensorOp::create(rewriter, writer.getLoc(), type, memory,
+                                                   /*restrict=*/true, /*writable=*/true);
+    rewriter.replaceAllUsesExcept(sum, rest, end);
+    sum = rest;
+  }
+}
+
+void cutSums(RewriterBase &rewriter, func::FuncOp func) {
+  SmallVector<Operation *> origins(func.getOps<tensor::EmptyOp>());
+  for (auto argument : func.getOps<bufferization::ToTensorOp>())
+    if (argument.getWritable())
+      origins.push_back(argument);
+  for (Operation *origin : origins)
+    cutSum(rewriter, origin);
 }
 
 /// Describes a tensor in another way: a part of it, or another shape.
@@ -298,9 +351,10 @@ struct BufferizeKernels : boa::impl::BufferizeKernelsBase<BufferizeKernels> {
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       if (!func->hasAttr(boa::kKernelAttr))
         continue;
-      unshareInits(rewriter, func);
+      unshareOrigins(rewriter, func);
       reuseDeadOperands(rewriter, func);
       placeParts(rewriter, func);
+      cutSums(rewriter, func);
       bufferization::BufferizationState state;
       if (failed(placeResults(rewriter, func, options)) ||
           failed(bufferization::runOneShotBufferize(func, options, state)))

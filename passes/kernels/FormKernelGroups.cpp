@@ -29,6 +29,10 @@ using namespace boa;
 
 namespace {
 
+/// Ops of one group. They become one function, whose optimisation takes time in the square of its
+/// length. One read and one write of memory for so many ops cost nothing.
+constexpr size_t kMostMembers = 64;
+
 struct Group {
   GroupSpace space;
   SmallVector<GroupMember> members;
@@ -43,6 +47,8 @@ struct Predecessor {
 
 /// The space of the group with `member` in it, or why it does not fit.
 std::variant<GroupSpace, std::string> extendSpace(const Group &group, const GroupMember &member) {
+  if (group.members.size() == kMostMembers)
+    return "the group has " + std::to_string(kMostMembers) + " ops, the most that one may have";
   GroupSpace space = member.getSpace();
   // One part is one thread's: more ops in it would wait for one another.
   if (space.axis != group.space.axis || space.isWhole() || group.space.isWhole())

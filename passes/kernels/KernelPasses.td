@@ -186,9 +186,11 @@ def BufferizeKernels : Pass<"kernel-bufferize", "::mlir::ModuleOp"> {
     belong) and one-shot bufferization, on kernels only. The elimination is not told that
     an accumulator and its result are one memory, nor that two results are not. So it may
     not use the place of a result before the accumulator is read, or for another result.
-    Elementwise ops write over an operand that is dead after them. A tensor that is made of
-    parts, and then only read, gets its memory first, and parts are computed in their places:
-    analysing many insertions takes too long. Copies that could be saved may be left.
+    Elementwise ops write over an operand that is dead after them, but at most 32 in a row
+    over one tensor. A tensor that is made of parts, and then only read, gets its memory first,
+    and parts are computed in their places. A sum of more than 32 terms is cut into parts that
+    lie in one place. Upstream's analysis takes too long for many accesses to one tensor.
+    Copies that could be saved may be left.
     Constants become globals; the module says how many bytes they and the tables of its
     kernels take (`boa.constants`).
   }];
@@ -223,8 +225,8 @@ def FormKernelGroups : Pass<"kernel-form-groups", "::mlir::func::FuncOp"> {
     each reads only its own row of the others' results. A row then stays in the innermost
     memory from the first reduction of a norm to the last elementwise op. Sums over rows
     are grouped by columns instead, so that each sum has one owner and one order.
-    Temporaries of only one group are allocated in it. Afterwards a kernel consists of
-    groups and library calls; a target lowers the groups.
+    A group has at most 64 ops. Temporaries of only one group are allocated in it. Afterwards
+    a kernel consists of groups and library calls; a target lowers the groups.
 
     Before:
     ```mlir
