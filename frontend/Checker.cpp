@@ -274,7 +274,7 @@ std::optional<Spec> check(const Program &program, const Sources &sources,
   for (const ConstantSyntax &constant : model->constants)
     if (diagnostics.count() == before &&
         (constant.name.text == "vocab" || constant.name.text == "context"))
-      evaluateInteger(*constant.value, constants, 1, 1 << 24, "'" + constant.name.text + "'",
+      evaluateInteger(*constant.value, constants, 1, kLongestAxis, "'" + constant.name.text + "'",
                       diagnostics);
   // Dimensions and settings alike are made of constants.
   if (diagnostics.count() > beforeConstants)

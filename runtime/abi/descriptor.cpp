@@ -220,6 +220,8 @@ static void Parse(Fields &f, ModelSettings &m) {
   f.ReadSettings(m);
   f.AtLeast("vocab", double(m.vocab), 1);
   f.AtLeast("context", double(m.context), 1);
+  f.Counted("vocab", m.vocab, kLongestAxis);
+  f.Counted("context", m.context, kLongestAxis);
 }
 
 static void Parse(Fields &f, MachineSettings &m) {

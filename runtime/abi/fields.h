@@ -163,10 +163,10 @@ public:
       Fail("field `", name, "`: expected at least ", least, " but found ", value);
   }
 
-  /// Checks a count of steps, sequences or tokens.
-  void Counted(const char *name, int64_t value) {
-    if (value > kMostCounted)
-      Fail("field `", name, "`: expected at most ", kMostCounted, " but found ", value);
+  /// Checks a count, by default of steps, sequences or rows.
+  void Counted(const char *name, int64_t value, int64_t most = kMostCounted) {
+    if (value > most)
+      Fail("field `", name, "`: expected at most ", most, " but found ", value);
   }
 
   template <typename... Args> void Fail(const Args &...args) {

@@ -24,8 +24,10 @@ Traffic Program::TrafficOfStep(int64_t earlier) const {
 }
 
 std::string Program::ScheduleInWords() const {
-  return absl::StrCat(WordOf(plan.schedule), ", ", MicroBatches(), " micro-batches of ",
-                      MicroBatch(), " sequences, delay ", absl::StrFormat("%.2f", plan.delay),
+  return absl::StrCat(WordOf(plan.schedule), ", ", MicroBatches(),
+                      MicroBatches() == 1 ? " micro-batch of " : " micro-batches of ", MicroBatch(),
+                      MicroBatch() == 1 ? " sequence" : " sequences", ", delay ",
+                      absl::StrFormat("%.2f", plan.delay),
                       train.compute == ComputeType::bf16 ? ", computed in bf16" : "",
                       UpdatesOnDevice() ? ", updated on the device" : "",
                       IsDirect(machine) ? ", SSDs past the host's memory" : "");

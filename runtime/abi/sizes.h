@@ -16,6 +16,7 @@
 
 namespace boa {
 
+inline constexpr int64_t kLongestAxis = int64_t{1} << 24;  // of a vocabulary, and of a context
 inline constexpr int64_t kMostElements = int64_t{1} << 40; // of a tensor
 inline constexpr int64_t kMostBytes = int64_t{1} << 56;    // of a storage
 inline constexpr int64_t kMostSamples = int64_t{1} << 56;  // sequences of a source

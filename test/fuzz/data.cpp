@@ -11,6 +11,7 @@
 // tokens, the index and the targets of one, and records of conversations.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/abi/sizes.h"
 #include "runtime/data/chat_form.h"
 #include "runtime/data/data.h"
 #include "runtime/data/documents.h"
@@ -26,12 +27,12 @@ using namespace boa;
 namespace {
 
 constexpr int64_t kMost = int64_t{1} << 31; // of what is counted, in ParseProgram
-constexpr int64_t kMostElements = 1 << 16;  // that are filled here
+constexpr int64_t kMostFilled = 1 << 16;    // elements that are filled here
 
 /// Mostly small, sometimes anything.
-int64_t Count(FuzzedDataProvider &input, int64_t least) {
+int64_t Count(FuzzedDataProvider &input, int64_t least, int64_t most = kMost) {
   return input.ConsumeIntegralInRange<uint8_t>(0, 7) == 7
-             ? input.ConsumeIntegralInRange<int64_t>(least, kMost)
+             ? input.ConsumeIntegralInRange<int64_t>(least, most)
              : input.ConsumeIntegralInRange<int64_t>(least, 40);
 }
 
@@ -41,8 +42,8 @@ DataOptions Settings(FuzzedDataProvider &input) {
   settings.mask_probability = input.ConsumeBool() ? input.ConsumeProbability<double>()
                                                   : input.ConsumeFloatingPoint<double>();
   settings.mask_token = input.ConsumeIntegral<int32_t>() >> input.ConsumeIntegralInRange(0, 31);
-  settings.vocab = input.ConsumeBool() ? 256 : Count(input, 1);
-  settings.context = Count(input, 1);
+  settings.vocab = input.ConsumeBool() ? 256 : Count(input, 1, kLongestAxis);
+  settings.context = Count(input, 1, kLongestAxis);
   settings.micro_batch = Count(input, 1);
   settings.micro_batches = Count(input, 1);
   settings.evaluate_batches = Count(input, 0);
@@ -72,8 +73,8 @@ void Fill(const DataOptions &settings, int64_t step, int64_t batch, int64_t vali
     return;
   absl::StatusOr<Data> again = Data::Open(settings);
   fuzz::Require(again.ok() && data->facts() == again->facts(), "data have one fingerprint");
-  if (settings.micro_batch > kMostElements || settings.context > kMostElements ||
-      settings.micro_batch * settings.context > kMostElements)
+  if (settings.micro_batch > kMostFilled || settings.context > kMostFilled ||
+      settings.micro_batch * settings.context > kMostFilled)
     return;
   const size_t elements = size_t(settings.micro_batch * settings.context);
   std::vector<int32_t> tokens(elements), targets(elements), tokens_again(elements),
@@ -128,7 +129,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   }
   for (Mark kind : {Mark::target, Mark::begin})
     if (absl::StatusOr<TokenMarks> marks = TokenMarks::Open(path, kind); marks.ok()) {
-      std::vector<bool> bits(size_t(std::min(marks->tokens(), kMostElements)));
+      std::vector<bool> bits(size_t(std::min(marks->tokens(), kMostFilled)));
       fuzz::Require(marks->Read(0, bits).ok() && marks->marked() <= marks->tokens(),
                     "marks that open can be read");
     }

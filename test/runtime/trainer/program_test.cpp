@@ -8,6 +8,7 @@
 
 #include "runtime/abi/program.h"
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
@@ -63,6 +64,15 @@ TEST(ParseProgram, NamesTheFieldOfAnotherType) {
   descriptor["plan"]["delay"] = "much";
   EXPECT_EQ(Error(descriptor), "program descriptor: plan: field `delay`: expected a "
                                "number but found string");
+}
+
+TEST(ParseProgram, BoundsVocabularyAndContext) {
+  for (const char *field : {"vocab", "context"}) {
+    json descriptor = Descriptor();
+    descriptor["model"][field] = (1 << 24) + 1;
+    EXPECT_EQ(Error(descriptor), absl::StrCat("program descriptor: model: field `", field,
+                                              "`: expected at most 16777216 but found 16777217"));
+  }
 }
 
 /// A descriptor with a table of sines of three positions, which a kernel reads.
