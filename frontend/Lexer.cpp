@@ -296,8 +296,11 @@ private:
     size_t next = at + 1;
     while (next < text.size() && isSpace(text[next]))
       ++next;
-    return (next < text.size() && text[next] == '"') ||
-           EndOfObject(text.substr(at)) != std::string_view::npos;
+    if (next < text.size() && text[next] == '"')
+      return true;
+    // Only up to the next brace: many braces in one line would each search all of it.
+    next = text.find_first_of("{}\n", at + 1);
+    return next != std::string_view::npos && text[next] == '}';
   }
 
   void lexObject() {

@@ -10,6 +10,7 @@
 #include "runtime/support/printable.h"
 #include "runtime/support/refuse.h"
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -66,8 +67,19 @@ absl::Status ConversationEncoder::Open(const ChosenTemplate &chosen) {
        {std::pair("bos_token", tokenizer->bos()), std::pair("eos_token", tokenizer->eos())})
     if (id >= 0)
       setting.tokens.emplace_back(name, ContentOf(*tokenizer, id));
-  for (const AddedToken &token : tokenizer->added_tokens())
+  std::vector<int32_t> added;
+  for (const AddedToken &token : tokenizer->added_tokens()) {
     setting.added.push_back(token.content);
+    if (!absl::StripAsciiWhitespace(token.content).empty())
+      added.push_back(token.id);
+  }
+  // A token in a value is no token that the template writes.
+  Conversation tried;
+  tried.values = values;
+  const absl::StatusOr<std::string> mark = ContentMarks(*tokenizer, added).Mark(tried, "");
+  if (!mark.ok())
+    return mark.status();
+  setting.values = std::move(tried.values);
   absl::StatusOr<std::vector<TemplateSource>> found = FindTemplates(chosen.form, tokenizer->chat());
   if (!found.ok())
     return found.status();
@@ -82,6 +94,11 @@ absl::Status ConversationEncoder::Open(const ChosenTemplate &chosen) {
   }
   if (!chosen.form.empty() && !no_form.ok())
     return no_form;
+  for (const auto *form : {&plain, &with_tools})
+    if (!mark->empty() && *form && absl::StrContains((*form)->end().value_or(""), *mark))
+      return Refuse("template_values: `", (*form)->jinja().name(),
+                    "` ends an answer with a value, and a special token in a value is text, so "
+                    "the model would not learn where to end: write the token into the template");
   FindStructure();
   return absl::OkStatus();
 }
@@ -359,6 +376,20 @@ ConversationEncoder::MarkedAnswers(const ChatForm &form, const Conversation &con
   return texts;
 }
 
+/// The texts in a value, keys, too.
+static void ForEachText(const Value &value, absl::FunctionRef<void(const std::string &)> take) {
+  if (value.is(Kind::text))
+    take(value.text());
+  if (value.is(Kind::list))
+    for (const Value &item : value.list().items)
+      ForEachText(item, take);
+  if (value.is(Kind::dict))
+    for (const auto &[key, member] : value.dict().entries) {
+      ForEachText(key, take);
+      ForEachText(member, take);
+    }
+}
+
 absl::Status ConversationEncoder::EncodeQuestion(const std::vector<ChatMessage> &messages,
                                                  std::vector<int32_t> &tokens) {
   Conversation conversation;
@@ -373,10 +404,15 @@ absl::Status ConversationEncoder::EncodeQuestion(const std::vector<ChatMessage> 
   absl::StatusOr<std::string> mark = "";
   if (!tokenizer->NormalizesSpecial())
     mark = marks->Mark(conversation, (*form)->jinja().text());
-  else
+  else {
+    absl::Status status;
     for (const ChatMessage &message : messages)
-      if (absl::Status status = CheckContent(message.content); !status.ok())
-        return status;
+      status.Update(CheckContent(message.content));
+    for (const auto &[name, value] : values)
+      ForEachText(value, [&](const std::string &text) { status.Update(CheckContent(text)); });
+    if (!status.ok())
+      return status;
+  }
   if (!mark.ok())
     return mark.status();
   absl::StatusOr<std::string> text = (*form)->Question(conversation);

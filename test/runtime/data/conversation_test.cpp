@@ -374,5 +374,40 @@ TEST_F(TokenizedTest, ValuesOfTemplates) {
                               "template_values gives\n"));
 }
 
+// A token in a value is text. So it is none that the template writes, and no answer ends with it.
+TEST_F(TokenizedTest, TokensInValuesAreText) {
+  constexpr int32_t kCall = kEnd + 1;
+  auto file = *ParseJson(ReadWhole(scratch.path("tokenizer.json")));
+  file["added_tokens"].push_back({{"id", kCall},
+                                  {"content", "<|call|>"},
+                                  {"single_word", false},
+                                  {"lstrip", false},
+                                  {"rstrip", false},
+                                  {"normalized", false},
+                                  {"special", false}});
+  scratch.Write("tokenizer.json", file.dump());
+  const auto make = [&](const std::string &end, const std::string &values) {
+    const std::string form = scratch.Write(
+        "t.jinja",
+        absl::StrCat("{{ hint }}{% for m in messages %}<|im_start|>{{ m.content }}", end,
+                     "{% endfor %}{% if add_generation_prompt %}<|im_start|>{% endif %}"));
+    return ConversationEncoder::Create(Opened(), {form, values}, scratch.path("tokenizer.json"));
+  };
+  const std::string line = absl::StrReplaceAll(kHello, {{"Yes", "<|call|>go"}});
+  for (const char *values : {R"({"hint": "call"})", R"({"hint": "<|call|>"})"}) {
+    auto encoder = make("<|im_end|>", values);
+    ASSERT_TRUE(encoder.ok()) << encoder.status();
+    const auto documents = encoder->Encode(*ParseRecord(line));
+    ASSERT_TRUE(documents.ok()) << documents.status();
+    const LearntTokens &document = (*documents)[0];
+    int calls = 0;
+    for (size_t i = 0; i < document.tokens.size(); ++i)
+      calls += document.targets[i] && document.tokens[i] == kCall;
+    EXPECT_EQ(calls, 1) << values;
+  }
+  EXPECT_THAT(std::string(make("{{ eot }}", R"({"eot": "<|im_end|>"})").status().message()),
+              HasSubstr("ends an answer with a value, and a special token in a value is text"));
+}
+
 } // namespace
 } // namespace boa
