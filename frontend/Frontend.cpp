@@ -142,6 +142,34 @@ FrontendResult compileTexts(const std::vector<InputText> &inputs,
   return result;
 }
 
+/// What people give in place of a spec, and how they come from it to one. Empty if it is no folder
+/// that we know.
+static std::string whatFolder(const std::string &path) {
+  auto has = [&](const char *file) { return access((path + "/" + file).c_str(), F_OK) == 0; };
+  const std::string name = Printable(path);
+  if (has("manifest.json") || has("manifest.copy.json"))
+    return "it is a state: give the spec that it was trained with, and --state " + name;
+  if (has("adapter_config.json"))
+    return "it is an adapter of PEFT: import its base model, and begin with boa train --from " +
+           name;
+  if (has("config.json"))
+    return "it is a model's folder: boa import " + name + " -o SPEC makes a spec of it";
+  return "";
+}
+
+/// As whatFolder, of a file's contents.
+static std::string whatFile(const std::string &path, std::string_view text) {
+  const std::string name = Printable(path);
+  if (text.substr(0, 4) == "GGUF")
+    return "it is a GGUF file: boa import " + name + " -o SPEC makes a spec of it";
+  if (text.size() > 8 && text[8] == '{' && text.find('\0') < 8)
+    return "it is a safetensors file: boa import makes a spec of the folder that holds it";
+  if (text.substr(0, 1) == "{" || text.substr(0, 1) == "[")
+    return "it is JSON: a spec names its data with `data`, and boa import MODEL -o SPEC --data " +
+           name + " makes one";
+  return "";
+}
+
 /// Null with the reason if it cannot be read. Only regular files are opened, since the open of a
 /// pipe blocks; a descriptor that the shell passed is open already, so it may be a pipe.
 static FILE *openFile(const std::string &path, std::string &reason) {
@@ -152,6 +180,8 @@ static FILE *openFile(const std::string &path, std::string &reason) {
   FILE *file = nullptr;
   if (descriptor < 0 || fstat(descriptor, &info) != 0)
     reason = std::strerror(errno);
+  else if (S_ISDIR(info.st_mode) && !whatFolder(path).empty())
+    reason = whatFolder(path);
   else if (!own && !S_ISREG(info.st_mode))
     reason = "it is not a regular file";
   else if (file = fdopen(descriptor, "rb"); !file)
@@ -176,11 +206,11 @@ static bool readFile(const std::string &path, std::string &text, std::string &re
     if (bytes == 0)
       break;
   }
-  if (std::ferror(file.get())) {
+  if (std::ferror(file.get()))
     reason = std::strerror(errno);
-    return false;
-  }
-  return true;
+  else
+    reason = whatFile(path, text);
+  return reason.empty();
 }
 
 FormatResult formatText(const InputText &input) {

@@ -19,8 +19,10 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <numeric>
+#include <system_error>
 #include <utility>
 
 namespace boa {
@@ -115,8 +117,14 @@ absl::Status Generator::Open(const Kernels &kernels, const GenerationSource &sou
         "` is no state from which they could be read for each token: give more memory, or make a "
         "state of them (boa import, or boa train --weights)"));
   }
-  if (source.weights.empty() && !has_commit)
+  if (source.weights.empty() && !has_commit) {
     weights = source.state + "/model.safetensors";
+    if (std::error_code error; !std::filesystem::exists(weights, error))
+      return absl::NotFoundError(
+          absl::StrCat("`", source.state,
+                       "` holds no training: --state names its directory, and --weights the "
+                       "weights of a model that was trained elsewhere"));
+  }
   return Fill(kernels, weights, has_commit, source.changed_model);
 }
 

@@ -334,7 +334,7 @@ absl::StatusOr<std::string> ModelConfigText(const std::string &folder) {
   if (IsGgufName(folder))
     return ConfigOfGguf(folder);
   std::error_code error;
-  if (!std::filesystem::exists(folder, error))
+  if (!std::filesystem::exists(folder, error) && !error)
     return absl::NotFoundError(
         absl::StrCat("there is no folder `", folder,
                      "`; a model is read from a folder or a GGUF file, and none "
