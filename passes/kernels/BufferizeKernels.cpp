@@ -288,19 +288,19 @@ void placeParts(RewriterBase &rewriter, func::FuncOp func) {
 /// also compute a tensor there that is read after the result has replaced it. Both are left out.
 LogicalResult placeResults(RewriterBase &rewriter, func::FuncOp func,
                            const bufferization::OneShotBufferizationOptions &options) {
-  llvm::DenseMap<Value, Value> arguments; // by their memory
+  llvm::DenseMap<Value, SmallVector<Value>> arguments; // by their memory: a sum may be cut
   func.walk([&](bufferization::ToTensorOp argument) {
-    arguments[argument.getBuffer()] = argument.getResult();
+    arguments[argument.getBuffer()].push_back(argument.getResult());
   });
   auto isFree = [&](bufferization::MaterializeInDestinationOp end, tensor::EmptyOp empty,
                     Operation *user) {
-    if (Value argument = arguments.lookup(end.getDest()))
+    for (Value argument : arguments.lookup(end.getDest()))
       for (OpOperand &use : argument.getUses()) {
         auto generic = dyn_cast<linalg::GenericOp>(user);
+        Value next = getNext(use);
         if (use.getOwner() == user
                 ? !generic || !isWrittenWhereRead(generic, &use)
-                : !use.getOwner()->isBeforeInBlock(user) ||
-                      (isView(use.getOwner()) && !isReadBefore(use.getOwner()->getResult(0), user)))
+                : !use.getOwner()->isBeforeInBlock(user) || (next && !isReadBefore(next, user)))
           return false;
       }
     for (Value value = end.getSource();;) {

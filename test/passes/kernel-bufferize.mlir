@@ -150,6 +150,29 @@ func.func @over_operand(%x: tensor<8x8xf32> {boa.buffer = 0 : i32, boa.offset = 
 
 // -----
 
+// What an accumulator becomes replaces it only when nothing needs the sum any more.
+
+// CHECK-LABEL: func.func @sum_is_read_again
+// CHECK:         linalg.generic {{.*}} outs(%[[G:.*]] : memref<4x4xf32>)
+// CHECK:           arith.addf
+// CHECK:         %[[SILU:.*]] = memref.alloc
+// CHECK:         linalg.generic {{.*}} ins(%[[G]] : memref<4x4xf32>) outs(%[[SILU]] : memref<4x4xf32>)
+// CHECK:         kernel.gemm %[[G]],
+// CHECK:         ins(%[[SILU]] : memref<4x4xf32>) outs(%[[G]] : memref<4x4xf32>)
+func.func @sum_is_read_again(
+    %s: tensor<4x4xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64},
+    %w: tensor<4x4xf32> {boa.buffer = 1 : i32, boa.offset = 0 : i64},
+    %g: tensor<4x4xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64, boa.result = 0 : i32})
+    -> (tensor<4x4xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64},
+        tensor<4x4xf32> {boa.buffer = 3 : i32, boa.offset = 0 : i64}) attributes {boa.kernel} {
+  %0 = boa.add %g, %s : tensor<4x4xf32>, tensor<4x4xf32>
+  %1 = boa.silu %0 : tensor<4x4xf32>
+  %2 = boa.linear %0, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %1, %2 : tensor<4x4xf32>, tensor<4x4xf32>
+}
+
+// -----
+
 // Tables are read where the runtime has them, behind the buffers; the module says how much they take:
 // here of cosines and sines, two angles at eight times each, 256 bytes at least. The same again, and
 // turning back, take nothing more.
