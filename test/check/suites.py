@@ -151,6 +151,11 @@ def is_document(text):
     return ".md" in text
 
 
+def has_more(text):
+    """Whether a larger scope runs more of it."""
+    return needs_scope(text) or "%if scope-" in text
+
+
 def needs_scope(text):
     return re.search(r"REQUIRES:.*scope-", text) is not None
 
