@@ -13,6 +13,7 @@
 #include "passes/kernels/KernelPasses.h"
 
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 #include <optional>
 #include <utility>
@@ -108,7 +109,11 @@ struct FuseKernelElementwise : boa::impl::FuseKernelElementwiseBase<FuseKernelEl
     RewritePatternSet patterns(&getContext());
     linalg::populateElementwiseOpsFusionPatterns(
         patterns, [&](OpOperand *operand) { return rule.shouldFuse(operand); });
-    boa::applyUntilNoneMatches(getOperation(), std::move(patterns), &rule);
+    GreedyRewriteConfig config;
+    config.setListener(&rule);
+    // In a long chain each round makes one more fusion possible, and looks at all ops. What the
+    // default number of rounds leaves is as right without it.
+    (void)applyPatternsGreedily(getOperation(), std::move(patterns), config);
   }
 };
 

@@ -29,10 +29,9 @@
 
 namespace boa {
 
-/// Applies the patterns until none matches. Each lowers, fuses or removes an op, so there is an
-/// end. Upstream gives up after ten rounds, without a message; a long chain takes more.
-void applyUntilNoneMatches(mlir::Operation *op, mlir::RewritePatternSet patterns,
-                           mlir::RewriterBase::Listener *listener = nullptr);
+/// Applies the patterns until none matches. Each lowers or removes an op, so there is an end.
+/// Upstream gives up after ten rounds, without a message; a long chain takes more.
+void applyUntilNoneMatches(mlir::Operation *op, mlir::RewritePatternSet patterns);
 
 #define GEN_PASS_DECL
 #include "passes/kernels/KernelPasses.h.inc"

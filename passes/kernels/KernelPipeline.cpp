@@ -41,10 +41,8 @@ void boa::registerKernelDialects(DialectRegistry &registry) {
   registerLLVMDialectTranslation(registry);
 }
 
-void boa::applyUntilNoneMatches(Operation *op, RewritePatternSet patterns,
-                                RewriterBase::Listener *listener) {
+void boa::applyUntilNoneMatches(Operation *op, RewritePatternSet patterns) {
   GreedyRewriteConfig config;
-  config.setListener(listener);
   config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
   // Fails at a limit only.
   (void)applyPatternsGreedily(op, std::move(patterns), config);
