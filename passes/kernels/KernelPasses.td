@@ -91,14 +91,10 @@ def ConvertBoaToLinalg : Pass<"convert-boa-to-linalg", "::mlir::func::FuncOp"> {
 def FuseKernelElementwise : Pass<"kernel-fuse-elementwise", "::mlir::func::FuncOp"> {
   let summary = "fuses elementwise producers into their consumers";
   let description = [{
-    Upstream's fusion of linalg on tensors, with a rule. A producer with one consumer is
-    fused. A producer with several is computed again in each if it is a few
-    additions and multiplications; it is kept if it calls exp or the like. So a value is
-    written to memory only for a library call, for a reduction of another shape, or to
-    save an expensive computation.
-
-    Two limits keep a chain from growing with the square of its length. An op computes at most 8
-    additions and multiplications again. A body has at most 256 ops.
+    Upstream's fusion of linalg on tensors, with a rule. A producer with one consumer is fused.
+    A producer with several is kept, since most of them become one group and read it in
+    registers; only a cast is computed again in each. A body has at most 256 ops, which keeps a
+    long chain from growing with the square of its length.
   }];
 }
 

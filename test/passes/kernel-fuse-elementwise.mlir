@@ -33,17 +33,28 @@ func.func @expensive(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<4xf32>) at
   return %1, %2 : tensor<8x4xf32>, tensor<4xf32>
 }
 
-// Several consumers: scaling is cheaper than reading again.
+// Several consumers: arithmetic is kept, however cheap. A cast is computed again in each.
 
 // CHECK-LABEL: func.func @cheap
-// CHECK-SAME:    (%[[X:.*]]: tensor<8x4xf32>)
-// CHECK:         linalg.generic {{.*}} ins(%[[X]]
-// CHECK:         linalg.generic {{.*}} ins(%[[X]]
+// CHECK-SAME:    (%[[X:.*]]: tensor<8x4xbf16>)
+// CHECK:         %[[TWICE:.*]] = linalg.generic {{.*}} ins(%[[X]] :
+// CHECK:           arith.extf
+// CHECK:         linalg.generic {{.*}} ins(%[[TWICE]], %[[X]] :
+// CHECK:           arith.extf
+// CHECK:         linalg.generic {{.*}} ins(%[[TWICE]] :
 // CHECK-NOT:     linalg.generic
 // CHECK:         return
-func.func @cheap(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<4xf32>) attributes {boa.kernel} {
-  %0 = boa.scale %x by 2.0 : tensor<8x4xf32>
-  %1 = boa.silu %0 : tensor<8x4xf32>
-  %2 = boa.sum_leading %0 : tensor<8x4xf32> to tensor<4xf32>
-  return %1, %2 : tensor<8x4xf32>, tensor<4xf32>
+#same = affine_map<(d0, d1) -> (d0, d1)>
+func.func @cheap(%x: tensor<8x4xbf16>) -> (tensor<8x4xf32>, tensor<4xf32>) attributes {boa.kernel} {
+  %empty = tensor.empty() : tensor<8x4xf32>
+  %wide = linalg.generic {indexing_maps = [#same, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<8x4xbf16>) outs(%empty : tensor<8x4xf32>) {
+  ^bb0(%element: bf16, %unused: f32):
+    %cast = arith.extf %element : bf16 to f32
+    linalg.yield %cast : f32
+  } -> tensor<8x4xf32>
+  %twice = boa.scale %wide by 2.0 : tensor<8x4xf32>
+  %product = boa.mul %twice, %wide : tensor<8x4xf32>, tensor<8x4xf32>
+  %sum = boa.sum_leading %twice : tensor<8x4xf32> to tensor<4xf32>
+  return %product, %sum : tensor<8x4xf32>, tensor<4xf32>
 }
