@@ -26,6 +26,7 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace boa {
@@ -61,7 +62,21 @@ struct StorageAccess {
   int64_t first = 0, count = 0;           // chunks; 0: all of the entry
   mlir::Value fresh = {};                 // if it holds, nothing is read
 
+  bool reads() const { return kind != Kind::write; }
   bool writes() const { return kind != Kind::read; }
+};
+
+/// Where an op of the storage phase runs. On `transfer` bytes move. Ops of the step phase have
+/// none.
+enum class Queue { none, transfer, compute, optimizer };
+
+/// The values of indices and conditions at one point of a run.
+class IndexValues {
+public:
+  virtual ~IndexValues() = default;
+  virtual int64_t get(mlir::Value value) const = 0;
+  /// Whether the loop of this induction variable is in its first, and in its last iteration.
+  virtual std::pair<bool, bool> getEnds(mlir::Value induction) const = 0;
 };
 
 template <typename ConcreteType>
@@ -201,8 +216,6 @@ void setConfig(mlir::ModuleOp module, llvm::StringRef name, mlir::DictionaryAttr
 void nameArguments(mlir::ModuleOp module);
 /// Null where the module has none.
 StepOp findEntryPoint(mlir::ModuleOp module, EntryPoint entry);
-/// Whether it computes an index or a condition that a pass can compute, too.
-bool isIndexOp(mlir::Operation *op);
 
 /// The storage for a role, of the group or stage `of` if each has one: "checkpoints",
 /// "weights.block".
@@ -225,9 +238,14 @@ mlir::RankedTensorType getStateEntryType(GroupOp group, mlir::Type state);
 /// The name of a function of a stage: "block_forward".
 std::string getFunctionName(llvm::StringRef stage, StageFunction function);
 
-/// The prefetch or create that made a buffer: it names the storage, the entry and the chunks.
-/// Null for a buffer from anywhere else.
-mlir::Operation *getOrigin(mlir::Value buffer);
+/// The op that opened a buffer: its first access is what the buffer holds. Null for other values.
+AccessOpInterface getOrigin(mlir::Value buffer);
+/// Whether it is an op of the storage phase that computes: a kernel, an update or a norm.
+bool computes(mlir::Operation *op);
+/// The storage of a buffer; empty for other values.
+llvm::StringRef getStorageOf(mlir::Value buffer);
+/// Whether two indices are one value, or equal constants.
+bool isSameIndex(mlir::Value a, mlir::Value b);
 
 /// A group's chunks are multiples of this many elements: whole blocks also in bf16.
 inline constexpr int64_t kChunkUnit = BOA_BLOCK_BYTES / 2;

@@ -78,6 +78,7 @@ def Boa_Dialect : Dialect {
     An argument of a stage's function is named after its parameter, or after the stage whose
     result it is.
   }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;

@@ -79,12 +79,6 @@ void GeluOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operan
 double GeluOp::getFlops() { return (getExact() ? 48 : 16) * elements(getY()); }
 double GeluGradOp::getFlops() { return (getExact() ? 52 : 24) * elements(getDx()); }
 
-void SiluOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
-  operands.push_back(SiluGradOp::create(builder, getLoc(), getX(), results[0]));
-}
-double SiluOp::getFlops() { return 12 * elements(getY()); }
-double SiluGradOp::getFlops() { return 16 * elements(getDx()); }
-
 //===----------------------------------------------------------------------===//
 // boa.cast
 //===----------------------------------------------------------------------===//

@@ -31,9 +31,6 @@ std::string getEntryName(mlir::Operation *op, mlir::FlatSymbolRefAttr name,
 /// Whether it is that of a loop over layers, perhaps shifted.
 bool isLayerIndex(mlir::Value index);
 
-/// The storage of a buffer; empty if what made it is not known.
-llvm::StringRef storageOf(mlir::Value buffer);
-
 } // namespace boa
 
 #endif // BOA_DIALECT_ENTRYACCESS_H

@@ -144,6 +144,9 @@ LogicalResult ShiftOp::verify() {
     return success();
   return emitOpError("expected a constant of 32 bits but found ") << int64_t(getBy());
 }
+int64_t ShiftOp::compute(const IndexValues &values) { // what overflows is out of all bounds
+  return (Checked(values.get(getIndex())) + int64_t(getBy())).value_or(-1);
+}
 void ShiftOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   const int64_t by = getBy();
   setName(getResult(), by > 0 ? "next" : by < 0 ? "previous" : "");
@@ -158,11 +161,13 @@ static LogicalResult verifyInductionVar(Operation *op, Value index) {
 }
 
 LogicalResult AtFirstOp::verify() { return verifyInductionVar(*this, getIndex()); }
+int64_t AtFirstOp::compute(const IndexValues &values) { return values.getEnds(getIndex()).first; }
 void AtFirstOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getResult(), isLayerIndex(getIndex()) ? "begin" : "first");
 }
 
 LogicalResult AtLastOp::verify() { return verifyInductionVar(*this, getIndex()); }
+int64_t AtLastOp::compute(const IndexValues &values) { return values.getEnds(getIndex()).second; }
 void AtLastOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getResult(), isLayerIndex(getIndex()) ? "end" : "last");
 }

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "dialect/ChunkLoops.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -197,35 +196,23 @@ void StepOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
-bool isIndexOp(Operation *op) {
-  if (auto constant = dyn_cast<arith::ConstantOp>(op))
-    return constant.getType().isIntOrIndex();
-  if (auto both = dyn_cast<arith::AndIOp>(op))
-    return both.getType().isInteger(1);
-  return isa<ShiftOp, AtFirstOp, AtLastOp>(op);
-}
-static bool isStepOp(Operation *op) {
-  return isa<LoopOp, ReadOp, WriteOp, AccumulateOp, CallOp, OptimizerUpdateOp, GradientNormOp,
-             FinishNormOp, PrefetchOp, CreateOp, CopyOp, OffloadOp, ReleaseOp, LaunchOp, UpdateOp,
-             NormOp>(op);
-}
-
 /// The numbers of steps grow without end: they say which update it is, whether one
 /// is pending and in what direction a loop runs, but index nothing.
 static LogicalResult verifyStepNumbers(StepOp step) {
+  auto indexes = [](Operation *op, Value number) {
+    auto access = dyn_cast<AccessOpInterface>(op);
+    return isa<IndexOpInterface>(op) ||
+           (access && (access.getChunk() == number ||
+                       llvm::any_of(access.getAccesses(op->getParentOfType<ModuleOp>()),
+                                    [&](const StorageAccess &touched) {
+                                      return touched.chunk == number ||
+                                             llvm::is_contained(touched.indices, number);
+                                    })));
+  };
   for (Value number : {step.getStep(), step.getPending()})
-    for (OpOperand &use : number.getUses()) {
-      Operation *op = use.getOwner();
-      auto loop = dyn_cast<LoopOp>(op);
-      if (isa<FinishNormOp>(op) || (loop && loop.getParity() == number) ||
-          (loop && loop.getGuard() == number))
-        continue;
-      if (auto update = dyn_cast<UpdateOp>(op); update && update.getChunk() != number)
-        continue;
-      if (auto update = dyn_cast<OptimizerUpdateOp>(op); update && update.getLayer() != number)
-        continue;
-      return op->emitOpError("uses the number of a step as an index");
-    }
+    for (Operation *user : number.getUsers())
+      if (indexes(user, number))
+        return user->emitOpError("uses the number of a step as an index");
   return success();
 }
 
@@ -257,9 +244,11 @@ LogicalResult StepOp::verifyRegions() {
       op->emitOpError("expected the pending step of the boa.step as its guard");
       return WalkResult::interrupt();
     }
-    if (isIndexOp(op) || isStepOp(op))
+    auto isIndex = [](Type type) { return type.isIntOrIndex(); };
+    if (isa<LoopOp, AccessOpInterface>(op) ||
+        (isa<IndexOpInterface>(op) && llvm::all_of(op->getResultTypes(), isIndex)))
       return WalkResult::advance();
-    if (llvm::any_of(op->getResultTypes(), [](Type type) { return type.isIntOrIndex(); }))
+    if (llvm::any_of(op->getResultTypes(), isIndex))
       op->emitOpError("computes an index or a condition in a boa.step: expected boa.shift, "
                       "boa.at_first, boa.at_last, arith.andi or a constant");
     else

@@ -79,7 +79,7 @@ static LogicalResult verifyPart(Operation *op, GroupOp group, Role role, Value b
   if (!buffer)
     return success();
   std::string expected = getStorageName(role, group.getSymName());
-  if (StringRef found = storageOf(buffer); !found.empty() && found != expected)
+  if (StringRef found = getStorageOf(buffer); !found.empty() && found != expected)
     return op->emitOpError("expected a buffer of @")
            << expected << " as " << getStorageName(role) << " but found one of @" << found;
   Type contents = cast<BufferType>(buffer.getType()).getContents();
@@ -102,7 +102,7 @@ static LogicalResult verifyStates(UpdateOp op, GroupOp group) {
     return op.emitOpError("expected ") << states.size() << " states of @" << group.getSymName()
                                        << " but found " << op.getStates().size();
   for (auto [storage, buffer] : llvm::zip(states, op.getStates())) {
-    if (StringRef found = storageOf(buffer); !found.empty() && found != storage.getSymName())
+    if (StringRef found = getStorageOf(buffer); !found.empty() && found != storage.getSymName())
       return op.emitOpError("expected a buffer of @")
              << storage.getSymName() << " as " << storage.getLabel() << " but found one of @"
              << found;
@@ -115,10 +115,6 @@ static LogicalResult verifyStates(UpdateOp op, GroupOp group) {
   return success();
 }
 
-/// Of an entry that is open around the loop, it touches its chunk.
-bool UpdateOp::staysInIteration(Value chunk, ArrayRef<Value>) {
-  return getChunk() == chunk && llvm::count((*this)->getOperands(), chunk) == 1;
-}
 LogicalResult UpdateOp::verifySymbolUses(SymbolTableCollection &tables) {
   auto group = tables.lookupNearestSymbolFrom<GroupOp>(*this, getGroupAttr());
   if (!group)

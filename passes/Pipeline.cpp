@@ -7,7 +7,6 @@
 #include "passes/Pipeline.h"
 
 #include "dialect/Config.h"
-#include "passes/target/cpu/CpuPipeline.h"
 #include "passes/model/CanonicalText.h"
 #include "passes/Passes.h"
 #include "passes/storage/FitMemory.h"
@@ -21,16 +20,6 @@
 using namespace mlir;
 
 namespace boa {
-
-PipelineOptions PipelineOptions::get(ModuleOp module) {
-  const Config config(module);
-  PipelineOptions options;
-  options.device = config.machine.device;
-  options.offersAttention = config.machine.attention == AttentionKind::cudnn;
-  options.tf32 = config.machine.products == ProductKind::tf32;
-  options.ownProducts = config.machine.gemm == GemmKind::own;
-  return options;
-}
 
 /// Keeps the text of the model phase on the module until the descriptor takes it.
 struct KeepCanonicalText : PassWrapper<KeepCanonicalText, OperationPass<ModuleOp>> {
@@ -139,17 +128,7 @@ static void buildKernels(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createOutlineKernels());
   if (options.described)
     pm.addPass(std::make_unique<ReuseKernels>(options.described));
-  if (options.device == DeviceKind::cuda) {
-    CudaPipelineOptions cuda;
-    cuda.code = options.deviceCode;
-    cuda.blockRows = options.blockRows;
-    cuda.offersAttention = options.offersAttention;
-    cuda.tf32 = options.tf32;
-    cuda.ownProducts = options.ownProducts;
-    buildCudaPipeline(pm, cuda);
-  } else {
-    buildCpuPipeline(pm, options.blockRows, options.deviceCode != DeviceCode::none);
-  }
+  options.target->buildKernels(pm, options.kernels);
   if (options.described)
     pm.addPass(std::make_unique<ReuseConstants>(options.described));
 }
@@ -158,7 +137,7 @@ static void buildKernels(OpPassManager &pm, const PipelineOptions &options) {
 struct MeasureKernels : PassWrapper<MeasureKernels, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MeasureKernels)
   explicit MeasureKernels(PipelineOptions options) : options(options) {
-    this->options.deviceCode = DeviceCode::none; // no kernel runs
+    this->options.kernels.code = DeviceCode::none; // no kernel runs
   }
   StringRef getName() const override { return "MeasureKernels"; }
   void runOnOperation() override {

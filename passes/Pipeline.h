@@ -7,8 +7,7 @@
 #ifndef BOA_PASSES_PIPELINE_H
 #define BOA_PASSES_PIPELINE_H
 
-#include "dialect/Config.h"
-#include "passes/target/cuda/CudaPipeline.h"
+#include "passes/target/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -26,19 +25,12 @@ enum class Purpose { train, predict, generate };
 
 struct PipelineOptions {
   Purpose purpose = Purpose::train;
-  DeviceKind device = DeviceKind::cpu;
-  DeviceCode deviceCode = DeviceCode::ptx; // of a device of its own
-  int64_t blockRows = 0;                   // of wide products at once; 0: as many as are worth it
-  bool offersAttention = true;             // to cuDNN, where the device is a GPU
-  bool tf32 = false;                       // products of f32 there
-  bool ownProducts = false;                // without cuBLASLt
+  std::shared_ptr<const Target> target = Target::get({});
+  KernelOptions kernels;
   bool onlyFits = false; // asked is whether it fits the memory: no trials that make it faster
   Phase stop = Phase::llvm;
   /// Of describeKernels, of the same context. Kernels of these names are not compiled again.
   mlir::ModuleOp described = nullptr;
-
-  /// From the module's boa.config @machine.
-  static PipelineOptions get(mlir::ModuleOp module);
 };
 
 /// From the model phase to `options.stop`; after Phase::llvm the module holds

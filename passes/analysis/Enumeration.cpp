@@ -6,9 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "passes/analysis/Enumeration.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "llvm/ADT/TypeSwitch.h"
-
 using namespace mlir;
 
 namespace boa {
@@ -17,23 +14,6 @@ int64_t Position::get(Value value) const {
   auto it = values.find(value);
   assert(it != values.end() && "an index is computed before its uses");
   return it->second;
-}
-
-int64_t Position::compute(Operation *op) const {
-  return llvm::TypeSwitch<Operation *, int64_t>(op)
-      .Case([&](arith::ConstantOp constant) {
-        return cast<IntegerAttr>(constant.getValue()).getValue().sextOrTrunc(64).getSExtValue();
-      })
-      .Case([&](ShiftOp shift) { // what overflows is out of all bounds
-        return (Checked(get(shift.getIndex())) + int64_t(shift.getBy())).value_or(-1);
-      })
-      .Case([&](AtFirstOp at) { return int64_t(ends.lookup(at.getIndex()).first); })
-      .Case([&](AtLastOp at) { return int64_t(ends.lookup(at.getIndex()).second); })
-      .Case([&](arith::AndIOp both) { return get(both.getLhs()) & get(both.getRhs()); })
-      .Default([](Operation *op) -> int64_t {
-        llvm::report_fatal_error("an index that boa.step's verifier should refuse: " +
-                                 op->getName().getStringRef());
-      });
 }
 
 bool Position::isAtLast(LoopOp loop) const { return ends.lookup(loop.getInductionVar()).second; }
@@ -84,8 +64,8 @@ struct Enumerator {
     for (Operation &op : block) {
       if (auto loop = dyn_cast<LoopOp>(op))
         run(loop);
-      else if (isIndexOp(&op))
-        at.values[op.getResult(0)] = at.compute(&op);
+      else if (auto index = dyn_cast<IndexOpInterface>(op))
+        at.values[op.getResult(0)] = index.compute(at);
       else
         visit(&op, at);
     }

@@ -31,9 +31,12 @@ struct RunNumbers {
 bool dependsOnParity(StepOp step);
 
 /// Where an enumeration is: concrete values of indices and conditions.
-class Position {
+class Position final : public IndexValues {
 public:
-  int64_t get(mlir::Value value) const;
+  int64_t get(mlir::Value value) const override;
+  std::pair<bool, bool> getEnds(mlir::Value induction) const override {
+    return ends.lookup(induction);
+  }
   bool test(mlir::Value value, bool ifAbsent) const { return value ? get(value) != 0 : ifAbsent; }
   /// Whether this is the last iteration of a loop around.
   bool isAtLast(LoopOp loop) const;
@@ -50,8 +53,6 @@ public:
 
 private:
   friend struct Enumerator;
-  /// The result of index arithmetic whose operands are known.
-  int64_t compute(mlir::Operation *op) const;
 
   llvm::DenseMap<mlir::Value, int64_t> values; // each computed once, where its op stands
   llvm::DenseMap<mlir::Value, std::pair<bool, bool>> ends; // at first, at last

@@ -220,6 +220,7 @@ bool Tracer::updateChunks(Operation *op, StringRef group, int64_t step, int64_t 
 
 Access Tracer::resolve(const StorageAccess &access, StorageOp storage, const Position &at) {
   Access now;
+  now.kind = access.kind;
   now.storage = storage;
   if (access.indices.size() == storage.getDims().size())
     now.entry = at.getEntry(storage, access.indices);
@@ -230,20 +231,33 @@ Access Tracer::resolve(const StorageAccess &access, StorageOp storage, const Pos
   return now;
 }
 
-SmallVector<Access> Tracer::accessesOf(Operation *op, const Position &at) {
+Tracer::Touched &Tracer::touchedBy(Operation *op) {
   std::shared_ptr<Touched> &known = touched[op];
-  if (!known) {
-    known = std::make_shared<Touched>();
-    for (StorageAccess &access : cast<AccessOpInterface>(op).getAccesses(module)) {
-      auto storage = module.lookupSymbol<StorageOp>(access.storage.getAttr());
-      if (storage)
-        known->accesses.push_back({std::move(access), storage});
-      else
-        violation(op, "names a storage that does not exist: @" + access.storage.getValue());
-    }
+  if (known)
+    return *known;
+  known = std::make_shared<Touched>();
+  for (StorageAccess &access : cast<AccessOpInterface>(op).getAccesses(module)) {
+    auto storage = module.lookupSymbol<StorageOp>(access.storage.getAttr());
+    if (storage)
+      known->accesses.push_back({std::move(access), storage});
+    else
+      violation(op, "names a storage that does not exist: @" + access.storage.getValue());
   }
+  for (OpOperand &operand : op->getOpOperands()) {
+    const bool reads = hasEffect<OpOperand *, MemoryEffects::Read>(op, &operand);
+    const bool writes = hasEffect<OpOperand *, MemoryEffects::Write>(op, &operand);
+    if (reads || writes)
+      (!writes ? known->reads
+       : reads ? known->updates
+               : known->writes)
+          .push_back(operand.getOperandNumber());
+  }
+  return *known;
+}
+
+SmallVector<Access> Tracer::accessesOf(Operation *op, const Position &at) {
   SmallVector<Access> all;
-  for (auto &[access, storage] : known->accesses) {
+  for (auto &[access, storage] : touchedBy(op).accesses) {
     Access now = resolve(access, storage, at);
     bool inBounds = now.entry >= 0 && now.first >= 0 && now.count > 0 &&
                     now.first + now.count <= int64_t(storage.getChunks());
@@ -301,7 +315,7 @@ int64_t Tracer::together(LoopOp loop, int64_t chunk) {
 
 void Tracer::visit(Operation *op, const Position &at) {
   now = &at;
-  if (isa<LaunchOp, UpdateOp, NormOp>(op))
+  if (boa::computes(op))
     computes(op);
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](ReadOp read) { this->read(read, at); })
@@ -315,9 +329,10 @@ void Tracer::visit(Operation *op, const Position &at) {
       .Case([&](OffloadOp offload) { this->offload(offload, at); })
       .Case([&](CopyOp copy) { this->copy(copy); })
       .Case([&](ReleaseOp release) { this->release(release, at); })
-      .Case([&](LaunchOp launch) { this->launch(launch); })
+      .Case([&](LaunchOp launch) { compute(launch, launch.getKernel()); })
       .Case([&](UpdateOp update) { this->update(update, at); })
-      .Case([&](NormOp norm) { this->norm(norm); });
+      .Case([&](NormOp norm) { this->norm(norm); })
+      .Default([&](Operation *other) { compute(other, other->getName().getStringRef()); });
 }
 
 bool Tracer::checkGroup(Operation *op, StringRef group) {

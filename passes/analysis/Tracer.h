@@ -38,11 +38,15 @@ using Versions = ChunkMap<Version>;
 
 /// The chunks that an op touches at one point of a run.
 struct Access {
+  StorageAccess::Kind kind = StorageAccess::Kind::read;
   StorageOp storage;
   int64_t entry = -1; // -1: out of bounds
   int64_t first = 0, count = 0;
   int64_t parts = 1;  // as many buffers, of count / parts chunks each, one after another
-  bool fresh = false; // nothing is read
+  bool fresh = false; // its first contents are zeros
+
+  /// Whether what is at home matters.
+  bool reads() const { return kind != StorageAccess::Kind::write && !fresh; }
 
   /// Same storage, entry and chunks.
   auto key() const {
@@ -141,6 +145,11 @@ protected:
 
 private:
   using BufferRef = std::shared_ptr<Buffer>;
+  /// What each op touches, looked up once: storages, and operands that are buffers, by effects.
+  struct Touched {
+    llvm::SmallVector<std::pair<StorageAccess, StorageOp>, 1> accesses;
+    llvm::SmallVector<unsigned> reads, updates, writes;
+  };
 
   void bringInputs();
   void visit(mlir::Operation *op, const Position &at);
@@ -158,10 +167,11 @@ private:
   void offload(OffloadOp op, const Position &at);
   void copy(CopyOp op);
   void release(ReleaseOp op, const Position &at);
-  void launch(LaunchOp op);
+  void compute(mlir::Operation *op, llvm::StringRef function);
   void update(UpdateOp op, const Position &at);
   void norm(NormOp op);
 
+  Touched &touchedBy(mlir::Operation *op);
   /// The accesses of `op` now. Reports an access out of bounds, and leaves it out.
   llvm::SmallVector<Access> accessesOf(mlir::Operation *op, const Position &at);
   static Access resolve(const StorageAccess &access, StorageOp storage, const Position &at);
@@ -175,17 +185,12 @@ private:
                     int64_t count, llvm::ArrayRef<Versions *> parts);
   BufferRef lookup(mlir::Operation *op, mlir::Value buffer);
   Versions &contentsOf(Buffer &buffer) { return buffer.home ? homeOf(buffer.access) : buffer.own; }
-  void checkAliases(LaunchOp op);
   bool checkGroup(mlir::Operation *op, llvm::StringRef group);
   void dropRetained(const Access &access, mlir::Operation *by, std::optional<Space> in = {});
 
   llvm::DenseMap<mlir::Value, BufferRef> buffers;
-  llvm::DenseMap<mlir::Value, uint64_t> values; // of tensors
-  /// The storages that each op touches, looked up once.
-  struct Touched {
-    llvm::SmallVector<std::pair<StorageAccess, StorageOp>, 1> accesses;
-  };
-  llvm::DenseMap<mlir::Operation *, std::shared_ptr<Touched>> touched;
+  llvm::DenseMap<mlir::Value, uint64_t> values;                        // of tensors
+  llvm::DenseMap<mlir::Operation *, std::shared_ptr<Touched>> touched; // copies share them
   /// The storages that a loop touches if it can run as one; none: it cannot.
   llvm::DenseMap<mlir::Operation *, std::optional<llvm::SmallVector<StorageOp, 4>>> independent;
   std::vector<Made> made;

@@ -41,31 +41,6 @@ LogicalResult replaceElementwise(PatternRewriter &rewriter, Operation *op, Array
   return success();
 }
 
-struct AddToLinalg : OpRewritePattern<AddOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(AddOp op, PatternRewriter &rewriter) const override {
-    return replaceElementwise(rewriter, op, {op.getLhs(), {op.getRhs(), Indexing::Trailing}},
-                              [](ArrayRef<Scalar> a) { return a[0] + a[1]; });
-  }
-};
-
-struct MulToLinalg : OpRewritePattern<MulOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(MulOp op, PatternRewriter &rewriter) const override {
-    return replaceElementwise(rewriter, op, {op.getLhs(), {op.getRhs(), Indexing::Trailing}},
-                              [](ArrayRef<Scalar> a) { return a[0] * a[1]; });
-  }
-};
-
-struct ScaleToLinalg : OpRewritePattern<ScaleOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ScaleOp op, PatternRewriter &rewriter) const override {
-    double factor = op.getFactor().convertToDouble();
-    return replaceElementwise(rewriter, op, {op.getX()},
-                              [&](ArrayRef<Scalar> a) { return a[0] * factor; });
-  }
-};
-
 struct CastToLinalg : OpRewritePattern<CastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(CastOp op, PatternRewriter &rewriter) const override {
@@ -100,48 +75,51 @@ struct GeluTerms {
   }
 };
 
-struct GeluToLinalg : OpRewritePattern<GeluOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(GeluOp op, PatternRewriter &rewriter) const override {
-    return replaceElementwise(rewriter, op, {op.getX()}, [&](ArrayRef<Scalar> a) {
-      return a[0] * (op.getExact() ? computeNormal(a[0]).distribution : GeluTerms(a[0]).s);
-    });
-  }
-};
-
-struct GeluGradToLinalg : OpRewritePattern<GeluGradOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(GeluGradOp op, PatternRewriter &rewriter) const override {
-    return replaceElementwise(rewriter, op, {op.getX(), op.getDy()}, [&](ArrayRef<Scalar> a) {
-      if (op.getExact()) {
-        Normal normal = computeNormal(a[0]);
-        return a[1] * (normal.distribution + a[0] * normal.density);
-      }
-      GeluTerms t(a[0]);
-      return a[1] * (t.s + a[0] * t.s * (1.0 - t.s) * t.slope);
-    });
-  }
-};
-
 Scalar sigmoid(Scalar x) { return 1.0 / ((x * -1.0).exp() + 1.0); }
 
-struct SiluToLinalg : OpRewritePattern<SiluOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(SiluOp op, PatternRewriter &rewriter) const override {
-    return replaceElementwise(rewriter, op, {op.getX()},
-                              [](ArrayRef<Scalar> a) { return a[0] * sigmoid(a[0]); });
+/// An element of the result, of an element of each operand. An operand of fewer dimensions is
+/// broadcast over the leading ones.
+template <typename OpTy> using Formula = Scalar (*)(OpTy op, ArrayRef<Scalar> operands);
+
+template <typename OpTy> struct FormulaToLinalg : OpRewritePattern<OpTy> {
+  FormulaToLinalg(MLIRContext *context, Formula<OpTy> formula)
+      : OpRewritePattern<OpTy>(context), formula(formula) {}
+  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+    auto inputs = llvm::map_to_vector(
+        op->getOperands(), [](Value operand) { return Input(operand, Indexing::Trailing); });
+    return replaceElementwise(rewriter, op, inputs,
+                              [&](ArrayRef<Scalar> operands) { return formula(op, operands); });
   }
+  Formula<OpTy> formula;
 };
 
-struct SiluGradToLinalg : OpRewritePattern<SiluGradOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(SiluGradOp op, PatternRewriter &rewriter) const override {
-    return replaceElementwise(rewriter, op, {op.getX(), op.getDy()}, [](ArrayRef<Scalar> a) {
-      Scalar s = sigmoid(a[0]);
-      return a[1] * (s * (a[0] * (1.0 - s) + 1.0));
-    });
-  }
-};
+template <typename OpTy> void add(RewritePatternSet &patterns, Formula<OpTy> formula) {
+  patterns.add<FormulaToLinalg<OpTy>>(patterns.getContext(), formula);
+}
+
+void populateFormulas(RewritePatternSet &patterns) {
+  using Operands = ArrayRef<Scalar>;
+  add<AddOp>(patterns, [](AddOp, Operands a) { return a[0] + a[1]; });
+  add<MulOp>(patterns, [](MulOp, Operands a) { return a[0] * a[1]; });
+  add<ScaleOp>(patterns,
+               [](ScaleOp op, Operands a) { return a[0] * op.getFactor().convertToDouble(); });
+  add<GeluOp>(patterns, [](GeluOp op, Operands a) {
+    return a[0] * (op.getExact() ? computeNormal(a[0]).distribution : GeluTerms(a[0]).s);
+  });
+  add<GeluGradOp>(patterns, [](GeluGradOp op, Operands a) {
+    if (op.getExact()) {
+      Normal normal = computeNormal(a[0]);
+      return a[1] * (normal.distribution + a[0] * normal.density);
+    }
+    GeluTerms t(a[0]);
+    return a[1] * (t.s + a[0] * t.s * (1.0 - t.s) * t.slope);
+  });
+  add<SiluOp>(patterns, [](SiluOp, Operands a) { return a[0] * sigmoid(a[0]); });
+  add<SiluGradOp>(patterns, [](SiluGradOp, Operands a) {
+    Scalar s = sigmoid(a[0]);
+    return a[1] * (s * (a[0] * (1.0 - s) + 1.0));
+  });
+}
 
 //===----------------------------------------------------------------------===//
 // Shape
@@ -365,9 +343,9 @@ struct ConvertBoaToLinalg : boa::impl::ConvertBoaToLinalgBase<ConvertBoaToLinalg
     populateRowSumPatterns(sums);
     populateRowOpPatterns(rest);
     populateVocabularyPatterns(rest);
-    rest.add<AddToLinalg, MulToLinalg, ScaleToLinalg, CastToLinalg, GeluToLinalg, GeluGradToLinalg,
-             SiluToLinalg, SiluGradToLinalg, SplitToSlices, ConcatToSlices, RotaryToLinalg,
-             EmbeddingToLinalg, DropoutToLinalg>(context);
+    populateFormulas(rest);
+    rest.add<CastToLinalg, SplitToSlices, ConcatToSlices, RotaryToLinalg, EmbeddingToLinalg,
+             DropoutToLinalg>(context);
     applyUntilNoneMatches(getOperation(), std::move(sums));
     applyUntilNoneMatches(getOperation(), std::move(rest));
     getOperation().walk([&](Operation *op) {

@@ -18,10 +18,11 @@
 #include "passes/model/Activations.h"
 #include "passes/model/Stages.h"
 
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/RegionUtils.h"
-
-#include <unordered_map>
 
 using namespace mlir;
 
@@ -366,7 +367,9 @@ private:
       results.push_back({bySaved.lookup(value), mark});
     setResults(func, builder, results);
     dropActivationAttrs(func);
-    mergeDuplicates(*block);
+    IRRewriter rewriter(func.getContext());
+    DominanceInfo dominance(func);
+    eliminateCommonSubExpressions(rewriter, dominance, func);
   }
 
   /// Clones the forward's `value` and what it needs into the builder's block.
@@ -378,28 +381,6 @@ private:
       cloneMissing(builder, operand, map);
     builder.clone(*op, map);
     return map.lookup(value);
-  }
-
-  /// Common subexpressions within straight-line code.
-  static void mergeDuplicates(Block &block) {
-    // By hash: ops that differ rarely share one.
-    std::unordered_map<size_t, SmallVector<Operation *, 1>> earlier;
-    for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
-      size_t hash = OperationEquivalence::computeHash(&op, OperationEquivalence::directHashValue,
-                                                      OperationEquivalence::ignoreHashValue,
-                                                      OperationEquivalence::IgnoreLocations);
-      SmallVector<Operation *, 1> &alike = earlier[hash];
-      auto same = llvm::find_if(alike, [&](Operation *other) {
-        return OperationEquivalence::isEquivalentTo(other, &op,
-                                                    OperationEquivalence::IgnoreLocations);
-      });
-      if (same == alike.end()) {
-        alike.push_back(&op);
-        continue;
-      }
-      op.replaceAllUsesWith(*same);
-      op.erase();
-    }
   }
 
   static void dropUnusedParams(func::FuncOp func) {

@@ -37,7 +37,7 @@ SmallVector<SmallVector<Operation *>> splitStatements(Block &body) {
   SmallVector<SmallVector<Operation *>> statements;
   bool open = false, stored = false;
   for (Operation &op : body) {
-    if (isIndexOp(&op))
+    if (isa<IndexOpInterface>(op))
       continue;
     bool isLoop = isa<LoopOp>(op);
     if (isLoop || !open || (stored && isa<ReadOp>(op))) {
@@ -56,7 +56,7 @@ void cloneWithIndices(OpBuilder &builder, Operation *op, IRMapping &map) {
   op->walk([&](Operation *nested) {
     for (Value operand : nested->getOperands()) {
       Operation *def = operand.getDefiningOp();
-      if (def && isIndexOp(def) && !map.contains(operand) && !op->isAncestor(def))
+      if (isa_and_nonnull<IndexOpInterface>(def) && !map.contains(operand) && !op->isAncestor(def))
         cloneWithIndices(builder, def, map);
     }
   });

@@ -74,7 +74,7 @@ private:
   }
 
   void opened(Operation *op, const Buffer &buffer, const Position &at, bool retained) override {
-    if (isa<PrefetchOp>(op) && !retained && !buffer.access.fresh)
+    if (buffer.access.reads() && !retained)
       markRead(buffer.access);
   }
   void markRead(const Access &access) {

@@ -84,15 +84,10 @@ void copyFrom(PrefetchOp from, Value buffer) {
   from.erase();
 }
 
-/// Whether nobody writes to it.
-bool isOnlyRead(Value buffer) {
-  return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
-    if (auto update = dyn_cast<UpdateOp>(user))
-      return update.getGradient() == buffer;
-    if (auto launch = dyn_cast<LaunchOp>(user))
-      return !llvm::is_contained(launch.getUpdates(), buffer) &&
-             !llvm::is_contained(launch.getWrites(), buffer);
-    return isa<NormOp, ReleaseOp>(user);
+/// Whether an op writes to it, or takes it home.
+bool isChanged(Value buffer) {
+  return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
+    return isa<OffloadOp>(user) || hasEffect<MemoryEffects::Write>(user, buffer);
   });
 }
 
@@ -109,11 +104,10 @@ bool spansLayers(Operation *from, Operation *to) {
 bool isOverwritten(Operation *from, Operation *to, StringRef storage, Value buffer) {
   bool overwritten = false;
   for (Operation *op = from->getNextNode(); op && op != to; op = op->getNextNode())
-    op->walk([&](Operation *nested) {
-      if (auto create = dyn_cast<CreateOp>(nested))
-        overwritten |= create.getStorage() == storage;
-      if (auto offload = dyn_cast<OffloadOp>(nested))
-        overwritten |= offload.getStorage() == storage && offload.getBuffer() != buffer;
+    op->walk([&](AccessOpInterface nested) {
+      for (const StorageAccess &access : nested.getAccesses(op->getParentOfType<ModuleOp>()))
+        overwritten |= access.writes() && access.storage.getValue() == storage &&
+                       !llvm::is_contained(nested->getOperands(), buffer);
     });
   return overwritten;
 }
@@ -175,7 +169,7 @@ private:
         continue;
       // In another memory: a copy of what is there, where that is all that is needed.
       bool copies = separate && other.getType().getSpace() != prefetch.getType().getSpace();
-      if (copies && !isOnlyRead(other.getBuffer()))
+      if (copies && isChanged(other.getBuffer()))
         continue;
       if (prefetch->isBeforeInBlock(&op)) {
         if (isTooLong(prefetch, &op, prefetch.getStorage()) ||

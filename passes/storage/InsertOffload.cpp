@@ -186,11 +186,7 @@ private:
       return false;
     StorageAccess x = getAccesses(a)[0];
     StorageAccess y = getAccesses(b)[0];
-    return x.storage == y.storage && llvm::equal(x.indices, y.indices, [](Value x, Value y) {
-             IntegerAttr left, right;
-             return x == y || (matchPattern(x, m_Constant(&left)) &&
-                               matchPattern(y, m_Constant(&right)) && left == right);
-           });
+    return x.storage == y.storage && llvm::equal(x.indices, y.indices, isSameIndex);
   }
   /// The storage that an op of the step phase reads or writes; empty for other ops.
   static StringRef storageOf(Operation *op) {

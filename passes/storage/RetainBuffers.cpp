@@ -90,7 +90,7 @@ private:
   void opened(Operation *op, const Buffer &buffer, const Position &at, bool) override {
     if (buffer.home)
       return;
-    if (!isa<PrefetchOp>(op) || buffer.access.fresh) {
+    if (!buffer.access.reads()) {
       forget(buffer.access);
     } else {
       std::vector<Candidate> &copies = candidates[entryOf(buffer.access)];

@@ -34,9 +34,10 @@ struct EmptyKernels : PassWrapper<EmptyKernels, OperationPass<func::FuncOp>> {
 
 } // namespace
 
-void boa::buildCpuPipeline(OpPassManager &pm, int64_t blockRows, bool code) {
+void boa::buildCpuPipeline(OpPassManager &pm, const KernelOptions &options) {
+  const bool code = options.code != DeviceCode::none;
   auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<func::FuncOp>(std::move(pass)); };
-  buildKernelPipeline(pm, {/*bytes=*/32 << 20, /*least=*/128, blockRows});
+  buildKernelPipeline(pm, {/*bytes=*/32 << 20, /*least=*/128, options.blockRows});
   each(createFormKernelGroups());
   each(createCpuEmitGroups());
   each(createCanonicalizerPass());

@@ -7,17 +7,13 @@
 #ifndef BOA_PASSES_TARGET_CPU_CPUPIPELINE_H
 #define BOA_PASSES_TARGET_CPU_CPUPIPELINE_H
 
-#include "mlir/Pass/PassManager.h"
+#include "passes/target/Target.h"
 
 namespace boa {
 
-/// Functions marked `boa.kernel`, as --boa-outline-kernels leaves them, to LLVM
-/// functions `void (ptr buffers, ptr workspace, ptr queue)` of the same names, with
-/// `boa.workspace` = bytes. The pass manager is for modules. Other functions stay as
-/// they were, except that func.func becomes llvm.func. `blockRows`: the most rows of wide
-/// products at once, for tests; 0: the compiler chooses (RowBlocks). Without `code` the
-/// functions do nothing: they have the memory that they would need.
-void buildCpuPipeline(mlir::OpPassManager &pm, int64_t blockRows = 0, bool code = true);
+/// Target::buildKernels for a CPU. With DeviceCode::none the functions do nothing: they have the
+/// memory that they would need.
+void buildCpuPipeline(mlir::OpPassManager &pm, const KernelOptions &options = {});
 
 /// `--cpu-kernel-pipeline` for boa-opt.
 void registerCpuPipeline();

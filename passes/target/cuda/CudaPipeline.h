@@ -7,28 +7,21 @@
 #ifndef BOA_PASSES_TARGET_CUDA_CUDAPIPELINE_H
 #define BOA_PASSES_TARGET_CUDA_CUDAPIPELINE_H
 
-#include "mlir/Pass/PassManager.h"
+#include "passes/target/Target.h"
 
 namespace boa {
 
-/// The form of a device's functions. With `none` they are left out: the kernels cannot run, but
-/// their descriptions are complete.
-enum class DeviceCode { ptx, emulated, none };
-
 struct CudaPipelineOptions {
-  DeviceCode code = DeviceCode::ptx;
-  int64_t blockRows = 0;       // as for a CPU
   bool offersAttention = true; // in bf16, to cuDNN, for which there is scratch then
   bool tf32 = false;           // products of f32 by cuBLASLt
   bool ownProducts = false;    // by the program's own kernels
   bool printsWork = false;     // on standard output: --cuda-print-work
 };
 
-/// Functions marked `boa.kernel`, as --boa-outline-kernels leaves them, to LLVM functions
-/// `void (ptr buffers, ptr workspace, ptr queue)` that enqueue functions of the
-/// image in the global `boa_device_image` (runtime/abi/abi.h). The image is absent if `code` is
-/// none.
-void buildCudaPipeline(mlir::OpPassManager &pm, const CudaPipelineOptions &options);
+/// Target::buildKernels for CUDA. The functions enqueue functions of the image in the global
+/// `boa_device_image` (runtime/abi/abi.h), which is absent with DeviceCode::none.
+void buildCudaPipeline(mlir::OpPassManager &pm, const CudaPipelineOptions &options,
+                       const KernelOptions &kernels = {});
 
 /// The half of it that begins with launches and products.
 void buildCudaCodePipeline(mlir::OpPassManager &pm, DeviceCode code, bool tf32 = false,

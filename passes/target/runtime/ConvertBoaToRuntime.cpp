@@ -182,7 +182,7 @@ private:
           call("boa_rt_offload", operands);
         })
         .Case([&](CopyOp copy) {
-          auto create = cast<CreateOp>(getOrigin(copy.getTo()));
+          auto create = copy.getTo().getDefiningOp<CreateOp>();
           SmallVector<Value> operands{get(copy.getFrom()), get(copy.getTo())};
           llvm::append_range(operands, ArrayRef(range(create)).take_back(2));
           call("boa_rt_copy", operands);
@@ -285,7 +285,6 @@ private:
 
 /// Numbers stand for names from here on, and an unknown name would be number 0.
 LogicalResult checkNames(ModuleOp module) {
-  llvm::StringMap<int64_t> groups = numberOps<GroupOp>(module);
   llvm::StringMap<int64_t> kernels = numberKernels(module);
   WalkResult walked = module.walk([&](Operation *op) -> WalkResult {
     if (auto launch = dyn_cast<LaunchOp>(op)) {
@@ -298,14 +297,8 @@ LogicalResult checkNames(ModuleOp module) {
           size_t(counts[2]) != launch.getWrites().size())
         return launch.emitOpError("expected the buffers that @") << launch.getKernel() << " takes";
     }
-    StringRef group;
-    if (auto update = dyn_cast<UpdateOp>(op))
-      group = update.getGroup();
-    if (auto norm = dyn_cast<NormOp>(op))
-      group = norm.getGroup();
-    if (!group.empty() && !groups.contains(group))
-      return op->emitOpError("names a group that does not exist: @") << group;
-    if (isa<ReadOp, WriteOp, AccumulateOp, CallOp, OptimizerUpdateOp, GradientNormOp>(op))
+    if (auto access = dyn_cast<AccessOpInterface>(op);
+        access && access.getQueue() == Queue::none && !isa<FinishNormOp>(op))
       return op->emitOpError(
           "belongs to the step phase: expected the output of --boa-insert-offload");
     return WalkResult::advance();
