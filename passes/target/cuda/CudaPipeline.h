@@ -24,13 +24,12 @@ struct CudaPipelineOptions {
   bool printsWork = false;     // on standard output: --cuda-print-work
 };
 
-/// Functions marked `boa.kernel`, as --boa-outline-kernels leaves them, to LLVM functions
-/// `void (ptr buffers, ptr workspace, ptr queue)` that enqueue functions of the
-/// image in the global `boa_device_image` (runtime/abi/abi.h). The image is absent if `code` is
-/// none.
+/// Turns functions marked `boa.kernel`, as --boa-outline-kernels leaves them, into LLVM functions
+/// `void (ptr buffers, ptr workspace, ptr queue)`. These enqueue functions of the image in the
+/// global `boa_device_image` (runtime/abi/abi.h). The image is absent if `code` is none.
 void buildCudaPipeline(mlir::OpPassManager &pm, const CudaPipelineOptions &options);
 
-/// The half of it that begins with launches and products.
+/// The half of that pipeline that begins with launches and products.
 void buildCudaCodePipeline(mlir::OpPassManager &pm, DeviceCode code, bool tf32 = false,
                            bool printsWork = false);
 
@@ -38,7 +37,7 @@ void buildCudaCodePipeline(mlir::OpPassManager &pm, DeviceCode code, bool tf32 =
 /// kernels.
 void registerCudaDialects(mlir::DialectRegistry &registry);
 
-/// `--cuda-kernel-pipeline` and `--cuda-code-pipeline` for boa-opt.
+/// Registers `--cuda-kernel-pipeline` and `--cuda-code-pipeline` for boa-opt.
 void registerCudaPipeline();
 
 } // namespace boa

@@ -117,8 +117,7 @@ Value Combiner::combineLanes(ThreadBuilder &builder, Value value, int64_t least,
 
 namespace {
 
-/// Groups of one part, each behind the other, become one: a launch costs more than
-/// what they compute.
+/// Joins groups of one part that follow one another: a launch costs more than their computation.
 void joinWholes(Block &block) {
   auto getMembers = [](kernel::GroupOp group, SmallVector<GroupMember> &members) {
     for (Operation &op : group.getBodyRegion().front())

@@ -61,7 +61,7 @@ struct CudaLegalizeProducts : boa::impl::CudaLegalizeProductsBase<CudaLegalizePr
     }
   }
 
-  /// What was widened for the last product that wanted it.
+  /// The operand that was last widened for a product.
   struct Widened {
     Value narrow, wide;
   };
