@@ -16,6 +16,8 @@
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/kernels/KernelPasses.h"
 
+#include "mlir/IR/Remarks.h"
+
 #include "llvm/Support/MathExtras.h"
 
 namespace boa {
@@ -70,6 +72,14 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
       temporary.alloc.replaceAllUsesWith(view.getMemory());
       temporary.alloc.erase();
     }
+    int64_t apart = 0;
+    for (const Temporary &temporary : temporaries)
+      apart += temporary.bytes;
+    remark::analysis(func.getLoc(),
+                     remark::RemarkOpts::name("assign-workspace").category("boa-kernel"))
+        << "in @" << func.getName() << ": "
+        << remark::metric("temporaries", int64_t(temporaries.size()))
+        << remark::metric("bytes", total) << remark::metric("apart", apart);
     Builder builder(&getContext());
     func->setAttr(kWorkspaceAttr, builder.getI64IntegerAttr(total));
     if (ownTotal < total)

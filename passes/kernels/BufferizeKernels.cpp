@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/Transforms.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/SubsetOpInterface.h"
 
 namespace boa {
@@ -341,10 +342,13 @@ void countConstants(ModuleOp module) {
 struct BufferizeKernels : boa::impl::BufferizeKernelsBase<BufferizeKernels> {
   void runOnOperation() override {
     bufferization::OneShotBufferizationOptions options;
-    options.memCpyFn = [](OpBuilder &builder, Location loc, Value from, Value to) {
+    int64_t copies = 0;
+    options.memCpyFn = [&](OpBuilder &builder, Location loc, Value from, Value to) {
       // An accumulator is its own destination.
-      if (from != to)
+      if (from != to) {
         linalg::makeMemRefCopyOp(builder, loc, from, to);
+        ++copies;
+      }
       return success();
     };
     IRRewriter rewriter(&getContext());
@@ -356,9 +360,15 @@ struct BufferizeKernels : boa::impl::BufferizeKernelsBase<BufferizeKernels> {
       placeParts(rewriter, func);
       cutSums(rewriter, func);
       bufferization::BufferizationState state;
+      copies = 0;
       if (failed(placeResults(rewriter, func, options)) ||
           failed(bufferization::runOneShotBufferize(func, options, state)))
         return signalPassFailure();
+      int64_t temporaries = 0;
+      func.walk([&](memref::AllocOp) { ++temporaries; });
+      remark::analysis(func.getLoc(), remark::RemarkOpts::name("bufferize").category("boa-kernel"))
+          << "in @" << func.getName() << ": " << remark::metric("temporaries", temporaries)
+          << remark::metric("copies", copies);
     }
     countConstants(getOperation());
   }

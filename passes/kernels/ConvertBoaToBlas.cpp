@@ -18,6 +18,8 @@
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/LinalgBuilder.h"
 
+#include "mlir/IR/Remarks.h"
+
 namespace boa {
 #define GEN_PASS_DEF_CONVERTBOATOBLAS
 #include "passes/kernels/KernelPasses.h.inc"
@@ -277,7 +279,16 @@ struct ConvertBoaToBlas : boa::impl::ConvertBoaToBlasBase<ConvertBoaToBlas> {
     rounding.add<RoundProduct>(&getContext());
     applyUntilNoneMatches(getOperation(), std::move(rounding));
     hoistWeightGradients(getOperation());
-    getOperation().walk([](kernel::GemmOp op) { op->removeAttr(kSharedAttr); });
+    int64_t products = 0, accumulated = 0;
+    getOperation().walk([&](kernel::GemmOp op) {
+      op->removeAttr(kSharedAttr);
+      ++products;
+      accumulated += op.getAccumulate();
+    });
+    remark::passed(getOperation().getLoc(),
+                   remark::RemarkOpts::name("convert-to-blas").category("boa-kernel"))
+        << "in @" << getOperation().getName() << ": " << remark::metric("products", products)
+        << remark::metric("accumulated", accumulated);
   }
 };
 

@@ -13,6 +13,7 @@
 #include "passes/kernels/KernelPasses.h"
 
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace boa {
@@ -57,16 +58,28 @@ bool shouldFuse(OpOperand *operand) {
   return isCast(producer) && llvm::all_of(operand->get().getUsers(), generic);
 }
 
+int64_t countGenerics(func::FuncOp func) {
+  int64_t count = 0;
+  func.walk([&](linalg::GenericOp) { ++count; });
+  return count;
+}
+
 struct FuseKernelElementwise : boa::impl::FuseKernelElementwiseBase<FuseKernelElementwise> {
   void runOnOperation() override {
-    if (!getOperation()->hasAttr(boa::kKernelAttr))
+    func::FuncOp func = getOperation();
+    if (!func->hasAttr(boa::kKernelAttr))
       return;
+    const int64_t before = countGenerics(func);
     RewritePatternSet patterns(&getContext());
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
     GreedyRewriteConfig config;
     config.setMaxIterations(kMostRounds);
     // What the rounds leave is as right without it.
-    (void)applyPatternsGreedily(getOperation(), std::move(patterns), config);
+    (void)applyPatternsGreedily(func, std::move(patterns), config);
+    remark::passed(func.getLoc(),
+                   remark::RemarkOpts::name("fuse-elementwise").category("boa-kernel"))
+        << "in @" << func.getName() << ": " << remark::metric("before", before)
+        << remark::metric("after", countGenerics(func));
   }
 };
 

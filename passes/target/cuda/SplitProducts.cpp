@@ -19,6 +19,8 @@
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/CudaPasses.h"
 
+#include "mlir/IR/Remarks.h"
+
 namespace boa {
 #define GEN_PASS_DEF_CUDASPLITPRODUCTS
 #include "passes/target/cuda/CudaPasses.h.inc"
@@ -127,6 +129,9 @@ struct CudaSplitProducts : boa::impl::CudaSplitProductsBase<CudaSplitProducts> {
         mapping.map(bias, slice(builder, bias, /*columns=*/true, begin, count));
       return cast<kernel::GemmOp>(builder.clone(*product, mapping));
     };
+    remark::passed(product.getLoc(),
+                   remark::RemarkOpts::name("split-products").category("boa-kernel"))
+        << remark::metric("columns", all) << remark::metric("aligned", many);
     part(many, all - many);
     kernel::GemmOp rest = part(0, many);
     // The first part has added all else to its sums.
