@@ -86,7 +86,7 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
       func->setAttr(kOwnWorkspaceAttr, builder.getI64IntegerAttr(ownTotal));
   }
 
-  /// Whether it is more than what a library may be given that takes attention.
+  /// Whether anything uses it but the offer of attention to a library.
   static bool isOfProgram(const Temporary &temporary) {
     return !llvm::all_of(temporary.alloc->getUsers(), [](Operation *user) {
       return isa<kernel::OfferAttentionOp, kernel::OfferAttentionGradOp>(user);

@@ -25,18 +25,18 @@ using namespace mlir;
 
 namespace {
 
-/// Ops in one body. Each fusion copies it, so without a limit a chain would take time in the
-/// square of its length. One read and one write of memory for so many ops cost nothing.
+/// The most ops in one body. Each fusion copies it, so without a limit a chain would take time in
+/// the square of its length. One read and one write of memory for so many ops cost nothing.
 constexpr int64_t kMostFused = 256;
 
-/// Times that all ops of a kernel are looked at. The examples have no fusion left after two. In a
-/// long chain each makes one more possible.
+/// The most times that all ops of a kernel are looked at. The examples have no fusion left after
+/// two. In a long chain each makes one more possible.
 constexpr int64_t kMostRounds = 4;
 
 int64_t countOps(linalg::GenericOp op) { return int64_t(op.getBody()->getOperations().size()) - 1; }
 
-/// A cast, or a copy, of at most one operand as large as its result. Each consumer may compute it
-/// again, which costs less than a value in memory.
+/// Whether it is a cast, or a copy, of at most one operand as large as its result. Each consumer
+/// may compute it again, which costs less than a value in memory.
 bool isCast(linalg::GenericOp op) {
   auto free = [](Operation &inner) { return isa<arith::ExtFOp, arith::ConstantOp>(inner); };
   auto large = [&](AffineMap map) { return map.getNumResults() == op.getNumLoops(); };

@@ -76,7 +76,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
     return success();
   }
 
-  /// The loop itself.
+  /// Makes the function of the loop itself.
   func::FuncOp makeLoop(func::FuncOp kernel, kernel::ParallelOp loop, Captures &captures,
                         StringRef name) {
     Location loc = loop.getLoc();
@@ -109,7 +109,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
     return func;
   }
 
-  /// What the pool calls: (data, begin, end).
+  /// Makes the function that the pool calls: (data, begin, end).
   func::FuncOp makePart(func::FuncOp kernel, func::FuncOp body, unsigned views, StringRef name) {
     Location loc = body.getLoc();
     OpBuilder builder(kernel);
@@ -133,7 +133,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
     return func;
   }
 
-  /// The call that replaces the loop.
+  /// Makes the call that replaces the loop.
   void makeCall(kernel::ParallelOp loop, Captures &captures, func::FuncOp part) {
     Location loc = loop.getLoc();
     Type pointer = LLVM::LLVMPointerType::get(&getContext());
@@ -159,7 +159,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
                          ValueRange{count, grain, function, array});
   }
 
-  /// LLVM may inline and drop it.
+  /// Lets LLVM inline and drop the function.
   void makeInternal(func::FuncOp func) {
     func.setPrivate();
     func->setAttr("llvm.linkage", LLVM::LinkageAttr::get(&getContext(), LLVM::Linkage::Internal));

@@ -30,7 +30,7 @@ namespace {
 
 MemRefType typeOf(Value memref) { return cast<MemRefType>(memref.getType()); }
 
-/// Rows of bf16, all sequences' evenly apart.
+/// Whether the rows are in bf16, and those of all sequences evenly apart.
 bool hasEvenRows(Value memref) {
   MemRefType type = typeOf(memref);
   SmallVector<int64_t> strides;
@@ -54,7 +54,7 @@ struct CudaOfferAttention : boa::impl::CudaOfferAttentionBase<CudaOfferAttention
     }
   }
 
-  /// Of a head.
+  /// The number of columns of a head.
   template <typename Op> static int64_t getColumns(Op op) {
     return typeOf(op.getQ()).getShape().back() / static_cast<int64_t>(op.getHeads());
   }

@@ -113,7 +113,7 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
         << remark::metric("launches", count) << remark::metric("functions", functions);
   }
 
-  /// Drops what only launches used. The address of a constant is none on the host.
+  /// Drops ops that only launches used. The host has no address of a constant.
   static LogicalResult eraseDeadOps(func::FuncOp func) {
     func.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
       if (isOpTriviallyDead(op))
@@ -186,7 +186,7 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
     return func;
   }
 
-  /// Constants that launches read are the device's.
+  /// Moves a constant that launches read to the device's module.
   void takeConstant(StringRef name) {
     if (auto global = getOperation().lookupSymbol<memref::GlobalOp>(name))
       global->moveBefore(device.getBody(), device.getBody()->begin());

@@ -31,7 +31,7 @@ using namespace boa;
 
 namespace {
 
-/// cuBLASLt's fastest algorithms need rows of a multiple of this many bytes.
+/// The number of bytes of which rows must be multiples for cuBLASLt's fastest algorithms.
 constexpr int64_t kRowBytes = 16;
 
 bool isMatrixOf(Value memref, Operation *op) {

@@ -41,7 +41,8 @@ bool hasSameStrides(Value a, Value b) {
          x.getStridesAndOffset().first == y.getStridesAndOffset().first;
 }
 
-/// The product that accumulates into the target of the copy and is its only user; else null.
+/// The product that accumulates into the target of the copy and is its only user; null if there is
+/// none.
 kernel::GemmOp findProduct(linalg::GenericOp copy) {
   Value from = copy.getInputs()[0], to = copy.getOutputs()[0];
   if (overlap(from, to) || !hasSameStrides(from, to))
