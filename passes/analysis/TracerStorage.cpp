@@ -114,7 +114,8 @@ void Tracer::release(ReleaseOp op, const Position &at) {
   retained.push_back(std::make_shared<Buffer>(*buffer));
 }
 
-/// A kernel may write one operand before it has read another.
+/// Checks that no operand of a kernel aliases one that it writes: it may write that before it has
+/// read the other.
 void Tracer::checkAliases(LaunchOp op) {
   unsigned firstWritten = op.getReads().size();
   for (unsigned i = 0; i < op->getNumOperands(); ++i)

@@ -51,7 +51,7 @@ ReleaseOp releaseOf(Value buffer) {
   return {};
 }
 
-/// Released once, in the prefetch's block.
+/// Whether the buffer is released once, in the prefetch's block.
 bool isReleasedOnce(PrefetchOp prefetch) {
   Value buffer = prefetch.getBuffer();
   auto isRelease = [](Operation *user) { return isa<ReleaseOp>(user); };
@@ -84,7 +84,7 @@ void copyFrom(PrefetchOp from, Value buffer) {
   from.erase();
 }
 
-/// Whether nobody writes to it.
+/// Whether no op writes to the buffer.
 bool isOnlyRead(Value buffer) {
   return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
     if (auto update = dyn_cast<UpdateOp>(user))
@@ -96,7 +96,7 @@ bool isOnlyRead(Value buffer) {
   });
 }
 
-/// A loop over layers between two ops of a block: too long to hold a buffer.
+/// Whether there is a loop over layers between two ops of a block: too long to hold a buffer.
 bool spansLayers(Operation *from, Operation *to) {
   for (Operation *op = from->getNextNode(); op && op != to; op = op->getNextNode())
     if (auto loop = dyn_cast<LoopOp>(op); loop && loop.getDimension() == Dimension::layer)
@@ -143,7 +143,7 @@ public:
   }
 
 private:
-  /// Of a prefetch, or of those in a chunk loop.
+  /// The entry of a prefetch, or of those in a chunk loop.
   static llvm::SmallSetVector<Entry, 4> entriesOf(Operation &op) {
     llvm::SmallSetVector<Entry, 4> entries;
     if (auto prefetch = dyn_cast<PrefetchOp>(op))
@@ -234,7 +234,7 @@ private:
     return {};
   }
 
-  /// Asked once of each pair.
+  /// Asks for a move, once of each pair.
   bool allow(PrefetchOp prefetch, PrefetchOp other) {
     return !refused.count({prefetch, other}) &&
            (moves.allow(other) || !refused.insert({prefetch, other}).second);

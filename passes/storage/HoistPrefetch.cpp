@@ -66,7 +66,7 @@ bool definedOutside(LoopOp loop, ValueRange values) {
   });
 }
 
-/// Index arithmetic on invariant operands leaves the loop first.
+/// Moves index arithmetic on invariant operands out of the loop first.
 void hoistIndices(LoopOp loop) {
   for (Operation &op : llvm::make_early_inc_range(*loop.getBlock()))
     if (isIndexOp(&op) && definedOutside(loop, op.getOperands()))
@@ -82,8 +82,8 @@ bool writes(Operation *op, Value buffer) {
   return isa<UpdateOp>(op);
 }
 
-/// Whether what the loop writes in the buffer goes home before the iteration
-/// ends: else the next iteration reads older contents there.
+/// Whether the buffer that the loop writes goes home before the iteration ends: else the next
+/// iteration reads older contents there.
 bool isWrittenHome(LoopOp loop, const Transfer &transfer) {
   Value buffer = PrefetchOp(transfer.prefetch).getBuffer();
   return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
@@ -145,7 +145,7 @@ void hoist(LoopOp loop, Transfer transfer) {
     offload->moveAfter(loop);
 }
 
-/// Inner loops first. Returns how many transfers left a loop.
+/// Hoists transfers from a loop, inner loops first. Returns how many left a loop.
 unsigned hoistFrom(LoopOp loop, MoveFilter &moves, const StreamedStorages &streamed) {
   unsigned count = 0;
   for (LoopOp inner : llvm::make_early_inc_range(loop.getBlock()->getOps<LoopOp>()))
