@@ -19,6 +19,7 @@
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/GPU/Utils/GPUUtils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Remarks.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -139,6 +140,9 @@ void joinWholes(Block &block) {
         hoistMemory(group, last);
         Block &into = last.getBodyRegion().front();
         into.getOperations().splice(into.end(), group.getBodyRegion().front().getOperations());
+        remark::passed(group.getLoc(),
+                       remark::RemarkOpts::name("emit-groups").category("boa-kernel"))
+            << "joined with the group before it";
         group.erase();
         continue;
       }
