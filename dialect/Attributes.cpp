@@ -64,7 +64,7 @@ bool isParam(Attribute value) {
   return param && param.getNestedReferences().size() == 1;
 }
 
-/// How many buffers a kernel reads, updates and writes.
+/// Whether it says how many buffers a kernel reads, updates and writes.
 bool isBuffers(Attribute value) {
   auto counts = dyn_cast<DenseI32ArrayAttr>(value);
   return counts && counts.size() == 3 &&
@@ -79,7 +79,7 @@ bool isContents(Attribute value) {
          });
 }
 
-/// {frequencies = [1.0], function = "sine", type = tensor<4x1xf32>}
+/// Whether it describes a table: {frequencies = [1.0], function = "sine", type = tensor<4x1xf32>}
 bool isTable(Attribute value) {
   auto table = dyn_cast<DictionaryAttr>(value);
   if (!table || table.size() != 3)
@@ -98,7 +98,7 @@ bool isTables(Attribute value) {
   return tables && llvm::all_of(tables, isTable);
 }
 
-/// {read = {weights = 12 : i64}, ...}
+/// Whether it lists bytes that are moved: {read = {weights = 12 : i64}, ...}
 bool isTraffic(Attribute value) {
   auto directions = dyn_cast<DictionaryAttr>(value);
   return directions && llvm::all_of(directions, [](NamedAttribute direction) {
@@ -241,7 +241,7 @@ unsigned placeOf(Operation *op) {
 // Of arguments and results of a function
 //===----------------------------------------------------------------------===//
 
-/// One value is of one kind.
+/// Checks that a value is of one kind.
 LogicalResult verifyKind(FunctionOpInterface func, DictionaryAttr attrs) {
   StringRef kind;
   for (StringRef name : {StringRef(kParamAttr), StringRef(kSavedAttr), StringRef(kSumAttr),
@@ -254,7 +254,7 @@ LogicalResult verifyKind(FunctionOpInterface func, DictionaryAttr attrs) {
   return success();
 }
 
-/// It lies in its buffer, if that is known: else a kernel writes past it.
+/// Checks that a value lies in its buffer, if that is known: else a kernel writes past it.
 LogicalResult verifyOffset(FunctionOpInterface func, DictionaryAttr attrs, Type type) {
   auto buffer = attrs.getAs<IntegerAttr>(kBufferAttr);
   auto offset = attrs.getAs<IntegerAttr>(kOffsetAttr);
@@ -278,7 +278,7 @@ LogicalResult verifyOffset(FunctionOpInterface func, DictionaryAttr attrs, Type 
          << ", but found " << kOffsetAttr << " = " << offset.getInt();
 }
 
-/// A kernel says what each of its buffers holds.
+/// Checks that a kernel says what each of its buffers holds.
 LogicalResult verifyCounts(Operation *op, ArrayAttr contents) {
   auto counts = op->getAttrOfType<DenseI32ArrayAttr>(kBuffersAttr);
   if (!counts || !isBuffers(counts))

@@ -23,8 +23,8 @@ using namespace mlir;
 
 namespace boa {
 
-/// Of at most kMostElements. The entry of a storage has its parameters one behind another, in one
-/// dimension that no BLAS sees.
+/// Whether the type has at most kMostElements. The entry of a storage has its parameters one behind
+/// another, in one dimension that no BLAS sees.
 static bool hasElements(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && tensor.hasStaticShape() &&

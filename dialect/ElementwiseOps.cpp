@@ -92,8 +92,8 @@ bool CastOp::isExact() {
   return APFloat::isRepresentableBy(semantics(getX()), semantics(getY()));
 }
 
-/// A cast to the same type is none; one of what was cast exactly is one of what it was
-/// cast from. (After one that rounds there is something to lose.)
+/// Removes a cast to the same type, and a cast back of what was cast exactly. (A cast that rounds
+/// loses something.)
 OpFoldResult CastOp::fold(FoldAdaptor) {
   if (getX().getType() == getY().getType())
     return getX();

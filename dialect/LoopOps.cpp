@@ -103,7 +103,7 @@ void LoopOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
-/// Indices of entries and chunks fit 32 bits, as in the runtime's ABI.
+/// Whether a number is an index: those of entries and chunks fit 32 bits, as in the runtime's ABI.
 static bool isIndex(int64_t value) { return value >= -kMostExtent && value <= kMostExtent; }
 
 LogicalResult LoopOp::verify() {
@@ -152,7 +152,7 @@ void ShiftOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getResult(), by > 0 ? "next" : by < 0 ? "previous" : "");
 }
 
-/// `index` must be the induction variable of a loop.
+/// Checks that `index` is the induction variable of a loop.
 static LogicalResult verifyInductionVar(Operation *op, Value index) {
   auto arg = dyn_cast<BlockArgument>(index);
   if (!arg || !isa_and_nonnull<LoopOp>(arg.getOwner()->getParentOp()))

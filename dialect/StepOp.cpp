@@ -36,13 +36,14 @@ static const TrafficRow *findRow(StringRef run) {
   return llvm::find_if(kTrafficRows, [&](const TrafficRow &row) { return row.word == run; });
 }
 
-/// A word that the custom form can read back.
+/// Whether the custom form can read the word back.
 static bool isLabel(StringRef name) {
   return findRow(name) == std::end(kTrafficRows) && !name.empty() && !llvm::isDigit(name.front()) &&
          llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
-/// {read = {weights = 12 : i64}, ...}: directions, labels and bytes only.
+/// Whether the custom form can print {read = {weights = 12 : i64}, ...}: directions, labels and
+/// bytes only.
 static bool isPrintable(Attribute attr) {
   auto directions = dyn_cast_or_null<DictionaryAttr>(attr);
   return directions && !directions.empty() &&
@@ -78,7 +79,7 @@ static void printTrafficRow(OpAsmPrinter &printer, StringRef run, NamedAttribute
   printer << line;
 }
 
-/// Adds the attributes that it printed to `elided`.
+/// Prints the traffic. Adds the attributes that it printed to `elided`.
 static void printTraffic(OpAsmPrinter &printer, StepOp step, SmallVectorImpl<StringRef> &elided) {
   SmallVector<std::pair<StringRef, DictionaryAttr>> rows;
   for (const TrafficRow &row : kTrafficRows)
@@ -98,8 +99,8 @@ static void printTraffic(OpAsmPrinter &printer, StepOp step, SmallVectorImpl<Str
   printer << '}';
 }
 
-/// weights 12, momentum 24. If the list is empty, `next` becomes the first word after it, if
-/// there is one.
+/// Parses `weights 12, momentum 24`. If the list is empty, `next` becomes the first word after it,
+/// if there is one.
 static ParseResult parseBytes(OpAsmParser &parser, DictionaryAttr &result, StringRef &next) {
   NamedAttrList labels;
   StringRef label;
@@ -196,8 +197,8 @@ void StepOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
-/// The numbers of steps grow without end: they say which update it is, whether one
-/// is pending and in what direction a loop runs, but index nothing.
+/// Checks the uses of the numbers of steps. These grow without end: they say which update it is,
+/// whether one is pending and in what direction a loop runs, but index nothing.
 static LogicalResult verifyStepNumbers(StepOp step) {
   auto indexes = [](Operation *op, Value number) {
     auto access = dyn_cast<AccessOpInterface>(op);
@@ -227,7 +228,7 @@ LogicalResult StepOp::verify() {
   return success();
 }
 
-/// Passes run each iteration.
+/// Checks the number of iterations, since passes run each of them.
 static LogicalResult verifyIterations(StepOp step) {
   if (LoopOp loop = findLoopBeyond(step, kMostIterations))
     return loop.emitOpError("brings the step to more than ")

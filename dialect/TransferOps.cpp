@@ -18,7 +18,7 @@ template <typename OpTy> static StorageAccess accessOf(OpTy op, Kind kind) {
   return {kind, op.getStorageAttr(), op.getIndices(), op.getFirst(), 0, int64_t(op.getCount())};
 }
 
-/// Some chunks have a first one, and a number of 32 bits, as in the runtime's ABI.
+/// Checks that chunks have a first one, and a number of 32 bits, as in the runtime's ABI.
 template <typename OpTy> static LogicalResult verifyChunks(OpTy op) {
   const int64_t count = op.getCount();
   if (bool(op.getFirst()) == (count != 0) && count >= 0 && count <= kMostExtent)

@@ -73,7 +73,7 @@ SmallVector<StorageAccess> GradientNormOp::getAccesses(ModuleOp) {
 // Storage phase
 //===----------------------------------------------------------------------===//
 
-/// `buffer` must be of the group's storage for `role`, and hold a packed entry.
+/// Checks that `buffer` is of the group's storage for `role`, and holds a packed entry.
 static LogicalResult verifyPart(Operation *op, GroupOp group, Role role, Value buffer,
                                 ArrayRef<Type> elements) {
   if (!buffer)
@@ -93,7 +93,7 @@ static LogicalResult verifyPart(Operation *op, GroupOp group, Role role, Value b
          << contents;
 }
 
-/// The buffers must be of the group's states, in their order.
+/// Checks that the buffers are of the group's states, in their order.
 static LogicalResult verifyStates(UpdateOp op, GroupOp group) {
   SmallVector<StorageOp, 4> states =
       getTrainedStorages(group->getParentOfType<ModuleOp>(), group.getSymName());

@@ -83,7 +83,7 @@ private:
   ModuleOp described;
 };
 
-/// Their constants are sized by the module.
+/// Puts the sizes of their constants on the module.
 struct ReuseConstants : PassWrapper<ReuseConstants, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReuseConstants)
   explicit ReuseConstants(ModuleOp described) : described(described) {}

@@ -16,7 +16,7 @@
 
 namespace boa {
 
-/// Where to stop: after which phase the module is looked at.
+/// The phase behind which the pipeline stops, so that the module can be looked at.
 enum class Phase { model, step, storage, llvm };
 
 /// Whether the program trains, computes the logits of a text (@predict), or continues a text with
@@ -29,23 +29,24 @@ struct PipelineOptions {
   KernelOptions kernels;
   bool onlyFits = false; // asked is whether it fits the memory: no trials that make it faster
   Phase stop = Phase::llvm;
-  /// Of describeKernels, of the same context. Kernels of these names are not compiled again.
+  /// The result of describeKernels, in the same context. Kernels of these names are not compiled
+  /// again.
   mlir::ModuleOp described = nullptr;
 };
 
-/// From the model phase to `options.stop`; after Phase::llvm the module holds
-/// LLVM functions @boa_step, @boa_drain, @boa_evaluate (or those of another purpose), the
-/// kernels, @boa_kernel_table, @boa_program and, for a device of its own,
-/// @boa_device_image. A pure function of the options; the passes read order, delay and places
-/// from boa.config @plan when they run. Before Phase::storage ends, the kernels
-/// of a copy are compiled: the plan of memory includes their workspace.
+/// Runs from the model phase to `options.stop`. After Phase::llvm the module holds LLVM functions
+/// @boa_step, @boa_drain, @boa_evaluate (or those of another purpose), the kernels,
+/// @boa_kernel_table, @boa_program and, for a device of its own, @boa_device_image. It is a pure
+/// function of the options; the passes read order, delay and places from boa.config @plan when they
+/// run. Before Phase::storage ends, the kernels of a copy are compiled: the plan of memory includes
+/// their workspace.
 void buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
 
-/// The kernels of a program that went through all phases, without what they do. For programs of
-/// the same kernels that are simulated.
+/// The kernels of a program that went through all phases, without their bodies. Programs of the
+/// same kernels that are simulated use them.
 mlir::OwningOpRef<mlir::ModuleOp> describeKernels(mlir::ModuleOp program);
 
-/// `--boa-pipeline` for boa-opt.
+/// Registers `--boa-pipeline` for boa-opt.
 void registerPipeline();
 
 } // namespace boa

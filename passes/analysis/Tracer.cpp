@@ -70,7 +70,7 @@ void Tracer::resume() {
         entry.set(0, storage.getChunks(), kUndefined);
 }
 
-/// The inputs that a trainer brings for a run are not those of the run before.
+/// Brings new inputs: those that a trainer brings for a run are not those of the run before.
 void Tracer::bringInputs() {
   ++brought;
   for (auto storage : module.getOps<StorageOp>()) {
@@ -103,7 +103,7 @@ uint64_t Tracer::valueOf(Version version) const {
   return version < 0 ? made[-version - 1].value : mix(0x7f4a7c15, version);
 }
 
-/// Versions may differ whose value is one.
+/// The value number of versions. Versions may differ whose value is one.
 uint64_t Tracer::valueOf(const Versions &versions, int64_t first, int64_t count) const {
   uint64_t hash = mix(first, count), value = 0;
   int64_t length = 0;
@@ -274,7 +274,8 @@ Versions &Tracer::homeOf(const Access &access) {
   return homes[StorageOp(access.storage)][access.entry];
 }
 
-/// Of separate memories in that space alone, if one is given.
+/// Drops retained copies. With separate memories it drops those in one space alone, if `in` is
+/// given.
 void Tracer::dropRetained(const Access &access, Operation *by, std::optional<Space> in) {
   llvm::erase_if(retained, [&](const BufferRef &buffer) {
     if (!buffer->access.overlaps(access) || (in && memory.isSeparate() && buffer->space != *in))
@@ -284,7 +285,8 @@ void Tracer::dropRetained(const Access &access, Operation *by, std::optional<Spa
   });
 }
 
-/// Chunks that live alike, none of them in a retained copy: those are taken up one by one.
+/// The number of chunks that live alike, none of them in a retained copy: those are taken up one by
+/// one.
 int64_t Tracer::together(LoopOp loop, int64_t chunk) {
   std::optional<SmallVector<StorageOp, 4>> &known = independent[loop];
   if (!known) {

@@ -32,7 +32,7 @@ namespace boa {
 /// that the program makes are negative.
 using Version = int64_t;
 inline constexpr Version kUndefined = 0;
-/// Zeros of a prefetch: below all versions that a program can make.
+/// The version of zeros of a prefetch: below all versions that a program can make.
 inline constexpr Version kZeros = INT64_MIN;
 using Versions = ChunkMap<Version>;
 
@@ -48,7 +48,7 @@ struct Access {
   /// Whether what is at home matters.
   bool reads() const { return kind != StorageAccess::Kind::write && !fresh; }
 
-  /// Same storage, entry and chunks.
+  /// The same for accesses to the same storage, entry and chunks.
   auto key() const {
     return std::make_tuple(const_cast<StorageOp &>(storage).getOperation(), entry, first, count);
   }
@@ -91,7 +91,7 @@ protected:
     bool released = false;
     Versions own; // of its chunks, unless home
 
-    /// Chunks of one of its parts: what its slot holds.
+    /// The number of chunks of one of its parts: its slot holds as many.
     int64_t slotChunks() const { return access.count / access.parts; }
   };
 
@@ -103,22 +103,22 @@ protected:
     Version before;    // what it was added to; 0: nothing
   };
 
-  /// A program that breaks a rule: the first is enough.
+  /// Reports a program that breaks a rule. The first report is enough.
   virtual void violation(mlir::Operation *, const llvm::Twine &) {}
-  /// `op` takes chunks that nothing wrote.
+  /// Reports that `op` takes chunks that nothing wrote.
   virtual void undefinedRead(mlir::Operation *op, const Access &) {}
-  /// `op` takes chunks of an entry, which holds `versions`, in the step phase.
+  /// Reports that `op` takes chunks of an entry, which holds `versions`, in the step phase.
   virtual void valueRead(mlir::Operation *op, const Access &, const Versions &versions) {}
-  /// Before a kernel, an update or a norm of the storage phase.
+  /// Is called before a kernel, an update or a norm of the storage phase.
   virtual void computes(mlir::Operation *) {}
-  /// After a buffer was filled; `retained`: from a retained copy.
+  /// Is called after a buffer was filled. `retained` says that it was from a retained copy.
   virtual void opened(mlir::Operation *, const Buffer &, const Position &, bool retained) {}
   virtual void offloaded(OffloadOp, const Access &, const Buffer &) {}
   virtual void copied(CopyOp, const Buffer &from, const Buffer &to) {}
   virtual void released(ReleaseOp, const Buffer &, const Position &, bool retain) {}
-  /// A retained copy that nothing took up before it became stale.
+  /// Is called for a retained copy that nothing took up before it became stale.
   virtual void dropped(const Buffer &, mlir::Operation *by) {}
-  /// A retained copy that is lost because another entry point runs.
+  /// Is called for a retained copy that is lost because another entry point runs.
   virtual void abandoned(const Buffer &) {}
 
   /// The versions of all chunks of an entry in its home.
@@ -127,7 +127,7 @@ protected:
   int64_t inSnapshot(Version version) const;
   int64_t inSnapshot(const Versions &versions, int64_t first, int64_t count) const;
   uint64_t valueOf(Version version) const;
-  /// Of chunks [first, first + count).
+  /// The value number of chunks [first, first + count).
   uint64_t valueOf(const Versions &versions, int64_t first, int64_t count) const;
   const Made &madeBy(Version version) const { return made[-version - 1]; }
   /// The number of the run, from 0, that made a version, or that runs.
@@ -205,10 +205,10 @@ private:
   std::vector<size_t> begun; // made.size() when each run began
 };
 
-/// Whether a step may leave updates to the next.
+/// Whether a step may leave updates to the next step.
 bool leavesUpdates(StepOp step);
 
-/// As many steps show at least whether they are steady.
+/// The least number of steps that shows whether they are steady.
 inline size_t leastSteps(StepOp step) { return dependsOnParity(step) ? 4 : 3; }
 
 /// Runs @step, first with nothing pending, until it leaves the same state as after an earlier
@@ -269,7 +269,7 @@ bool runEntries(mlir::ModuleOp module, const TracerT &fresh, RunT run) {
   return true;
 }
 
-/// The error where steps do not become steady.
+/// Emits the error that steps do not become steady.
 mlir::LogicalResult emitNotSteady(StepOp step);
 
 } // namespace boa

@@ -17,7 +17,7 @@
 
 namespace boa {
 
-/// The tables of a kernel, in the order of its arguments.
+/// The tables that a kernel reads, in the order of its arguments.
 inline llvm::ArrayRef<mlir::Attribute> getTables(mlir::Operation *kernel) {
   auto tables = kernel->getAttrOfType<mlir::ArrayAttr>(kTablesAttr);
   return tables ? tables.getValue() : llvm::ArrayRef<mlir::Attribute>();

@@ -16,6 +16,8 @@
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/kernels/KernelPasses.h"
 
+#include "mlir/IR/Remarks.h"
+
 #include "llvm/Support/MathExtras.h"
 
 namespace boa {
@@ -70,13 +72,21 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
       temporary.alloc.replaceAllUsesWith(view.getMemory());
       temporary.alloc.erase();
     }
+    int64_t apart = 0;
+    for (const Temporary &temporary : temporaries)
+      apart += temporary.bytes;
+    remark::analysis(func.getLoc(),
+                     remark::RemarkOpts::name("assign-workspace").category("boa-kernel"))
+        << "in @" << func.getName() << ": "
+        << remark::metric("temporaries", int64_t(temporaries.size()))
+        << remark::metric("bytes", total) << remark::metric("apart", apart);
     Builder builder(&getContext());
     func->setAttr(kWorkspaceAttr, builder.getI64IntegerAttr(total));
     if (ownTotal < total)
       func->setAttr(kOwnWorkspaceAttr, builder.getI64IntegerAttr(ownTotal));
   }
 
-  /// Whether it is more than what a library may be given that takes attention.
+  /// Whether anything uses it but the offer of attention to a library.
   static bool isOfProgram(const Temporary &temporary) {
     return !llvm::all_of(temporary.alloc->getUsers(), [](Operation *user) {
       return isa<kernel::OfferAttentionOp, kernel::OfferAttentionGradOp>(user);

@@ -127,7 +127,7 @@ struct BindKernelArguments : boa::impl::BindKernelArgumentsBase<BindKernelArgume
     return success();
   }
 
-  /// Each table once, in the order of its first use.
+  /// Binds each table once, in the order of its first use.
   static void bindTables(func::FuncOp func, Value buffers) {
     const int64_t first = countBuffers(func);
     SmallVector<Attribute> tables;

@@ -125,7 +125,7 @@ void populateFormulas(RewritePatternSet &patterns) {
 // Shape
 //===----------------------------------------------------------------------===//
 
-/// Slice parameters of `size` columns from `offset` of the last dimension.
+/// A slice of `size` columns from `offset` of the last dimension.
 struct Columns {
   SmallVector<OpFoldResult> offsets, sizes, strides;
   Columns(OpBuilder &b, ArrayRef<int64_t> shape, int64_t offset, int64_t size) {
@@ -178,8 +178,8 @@ struct ConcatToSlices : OpRewritePattern<ConcatOp> {
 // Rotary embedding, table lookup
 //===----------------------------------------------------------------------===//
 
-/// Cosines or sines of t * frequency, [time, d / 2]. The frequencies are computed
-/// here: of late positions their last bit shows, and no two machines need agree on it.
+/// The cosines or sines of t * frequency, [time, d / 2]. The frequencies are computed here: in late
+/// positions their last bit shows, and no two machines need agree on it.
 Value angleTable(OpBuilder &b, Location loc, kernel::AngleFunction function, int64_t time,
                  ArrayRef<double> frequencies, Type element) {
   auto type = RankedTensorType::get({time, int64_t(frequencies.size())}, element);
@@ -207,9 +207,9 @@ Value rowsOf(OpBuilder &b, Location loc, Value table, Value positions) {
       });
 }
 
-/// x seen as [batch, time, heads, 2, d / 2]: y_0 = x_0 cos - x_1 sin and
-/// y_1 = x_1 cos + x_0 sin, each a slice of the result. What is bf16 is widened for
-/// it and rounded after, in the same iteration: no pass over memory is made for that.
+/// Turns pairs of columns. x is seen as [batch, time, heads, 2, d / 2]: y_0 = x_0 cos - x_1 sin and
+/// y_1 = x_1 cos + x_0 sin, each a slice of the result. A bf16 is widened before and rounded after,
+/// in the same iteration: no pass over memory is made for that.
 struct RotaryToLinalg : OpRewritePattern<RotaryOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(RotaryOp op, PatternRewriter &rewriter) const override {
@@ -300,7 +300,8 @@ Scalar mix(Scalar x) {
   return fold(times(fold(times(fold(x, 16), 0x7feb352d), 15), 0x846ca68b), 16);
 }
 
-/// An element is kept if the hash of its row's key, the site and its column is at least p 2^32.
+/// Drops elements: one is kept if the hash of its row's key, the site and its column is at least p
+/// 2^32.
 struct DropoutToLinalg : OpRewritePattern<DropoutOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(DropoutOp op, PatternRewriter &rewriter) const override {

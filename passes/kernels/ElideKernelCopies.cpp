@@ -15,6 +15,8 @@
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/MemoryAccess.h"
 
+#include "mlir/IR/Remarks.h"
+
 namespace boa {
 #define GEN_PASS_DEF_ELIDEKERNELCOPIES
 #include "passes/kernels/KernelPasses.h.inc"
@@ -87,10 +89,12 @@ struct ElideKernelCopies : boa::impl::ElideKernelCopiesBase<ElideKernelCopies> {
     for (auto op : block.getOps<linalg::GenericOp>())
       if (isCopy(op))
         copies.push_back(op);
+    int64_t elided = 0;
     for (linalg::GenericOp copy : copies) {
       Value from = copy.getInputs()[0], to = copy.getOutputs()[0];
       if (from == to) {
         copy.erase();
+        ++elided;
         continue;
       }
       if (!isTemporary(from) || !hasOnlyPlainUsers(from) || !canReplace(from, to, copy))
@@ -100,7 +104,11 @@ struct ElideKernelCopies : boa::impl::ElideKernelCopiesBase<ElideKernelCopies> {
       hoistMemory(copy, first);
       copy.erase();
       from.replaceAllUsesWith(to);
+      ++elided;
     }
+    remark::passed(func.getLoc(), remark::RemarkOpts::name("elide-copies").category("boa-kernel"))
+        << "in @" << func.getName() << ": " << remark::metric("copies", int64_t(copies.size()))
+        << remark::metric("elided", elided);
   }
 };
 

@@ -80,7 +80,7 @@ private:
          builder.getNamedAttr(kOffsetAttr, builder.getI64IntegerAttr(offset))});
   }
 
-  /// What the buffers hold: weights as they are stored.
+  /// The contents of the buffers: weights as they are stored.
   ArrayAttr contents() {
     SmallVector<Type> types;
     for (const CallSlot &slot : layout.inputs) {
@@ -104,7 +104,7 @@ private:
       }
   }
 
-  /// Buffers after the inputs: accumulators, then results written whole.
+  /// Places the buffers after the inputs: accumulators, then results written whole.
   void placeOutputs() {
     int32_t buffer = layout.inputs.size();
     for (bool updates : {true, false})
@@ -122,14 +122,14 @@ private:
       }
   }
 
-  /// The cache is an argument already, which the function updates.
+  /// Binds a cache: it is an argument already, which the function updates.
   void bindCache(unsigned result, unsigned argument, int32_t buffer, int64_t offset) {
     NamedAttrList attrs(place(buffer, offset));
     attrs.set(kResultAttr, builder.getI32IntegerAttr(result));
     func.setArgAttrs(argument, attrs.getDictionary(func.getContext()));
   }
 
-  /// result = accumulator + gradient
+  /// Makes a result an accumulator: result = accumulator + gradient.
   void accumulate(unsigned result, int32_t buffer, int64_t offset) {
     Operation *terminator = func.getBody().front().getTerminator();
     Value gradient = terminator->getOperand(result);

@@ -46,7 +46,8 @@ SmallVector<StorageAccess> getAccesses(Operation *op) {
   return cast<AccessOpInterface>(op).getAccesses(op->getParentOfType<ModuleOp>());
 }
 
-/// The first dimension of several entries that all accesses index so.
+/// The first dimension of several entries that all accesses index with the micro-batch of their
+/// loop.
 std::optional<unsigned> findDimension(StorageOp storage, ArrayRef<Operation *> accesses) {
   for (auto [dim, size] : llvm::enumerate(storage.getDims()))
     if (size > 1 && llvm::all_of(accesses, [&, dim = dim](Operation *op) {

@@ -51,7 +51,7 @@ ReleaseOp releaseOf(Value buffer) {
   return {};
 }
 
-/// Released once, in the prefetch's block.
+/// Whether the buffer is released once, in the prefetch's block.
 bool isReleasedOnce(PrefetchOp prefetch) {
   Value buffer = prefetch.getBuffer();
   auto isRelease = [](Operation *user) { return isa<ReleaseOp>(user); };
@@ -84,14 +84,14 @@ void copyFrom(PrefetchOp from, Value buffer) {
   from.erase();
 }
 
-/// Whether an op writes to it, or takes it home.
+/// Whether an op writes to the buffer, or takes it home.
 bool isChanged(Value buffer) {
   return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
     return isa<OffloadOp>(user) || hasEffect<MemoryEffects::Write>(user, buffer);
   });
 }
 
-/// A loop over layers between two ops of a block: too long to hold a buffer.
+/// Whether there is a loop over layers between two ops of a block: too long to hold a buffer.
 bool spansLayers(Operation *from, Operation *to) {
   for (Operation *op = from->getNextNode(); op && op != to; op = op->getNextNode())
     if (auto loop = dyn_cast<LoopOp>(op); loop && loop.getDimension() == Dimension::layer)
@@ -137,7 +137,7 @@ public:
   }
 
 private:
-  /// Of a prefetch, or of those in a chunk loop.
+  /// The entry of a prefetch, or of those in a chunk loop.
   static llvm::SmallSetVector<Entry, 4> entriesOf(Operation &op) {
     llvm::SmallSetVector<Entry, 4> entries;
     if (auto prefetch = dyn_cast<PrefetchOp>(op))
@@ -228,7 +228,7 @@ private:
     return {};
   }
 
-  /// Asked once of each pair.
+  /// Asks for a move, once of each pair.
   bool allow(PrefetchOp prefetch, PrefetchOp other) {
     return !refused.count({prefetch, other}) &&
            (moves.allow(other) || !refused.insert({prefetch, other}).second);

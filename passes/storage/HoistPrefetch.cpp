@@ -62,8 +62,8 @@ std::optional<Transfer> match(PrefetchOp prefetch) {
   return transfer;
 }
 
-/// Whether what the loop writes in the buffer goes home before the iteration
-/// ends: else the next iteration reads older contents there.
+/// Whether the buffer that the loop writes goes home before the iteration ends: else the next
+/// iteration reads older contents there.
 bool isWrittenHome(LoopOp loop, const Transfer &transfer) {
   Value buffer = PrefetchOp(transfer.prefetch).getBuffer();
   return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
@@ -126,7 +126,7 @@ void hoist(LoopOp loop, Transfer transfer) {
     offload->moveAfter(loop);
 }
 
-/// Inner loops first. Returns how many transfers left a loop.
+/// Hoists transfers from a loop, inner loops first. Returns how many left a loop.
 unsigned hoistFrom(LoopOp loop, MoveFilter &moves, const StreamedStorages &streamed) {
   unsigned count = 0;
   for (LoopOp inner : llvm::make_early_inc_range(loop.getBlock()->getOps<LoopOp>()))

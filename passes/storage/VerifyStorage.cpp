@@ -46,7 +46,7 @@ public:
   }
 
 private:
-  /// What the trainer fills in is another in the next run.
+  /// Checks the inputs: those that the trainer fills in are others in the next run.
   void checkInputs() {
     for (const auto &copy : retained)
       if (StorageOp storage = copy->access.storage; storage.isLiveIn() && !storage.getPersistent())
@@ -86,7 +86,7 @@ private:
     if (!buffer.home && StorageOp(access.storage).getPoolsAttr())
       checkStaging(op, access, buffer.space);
   }
-  /// One that is free: a chunk at a time passes.
+  /// Checks that a slot of the host is free: a chunk at a time passes through it.
   void checkStaging(Operation *op, const Access &access, Space space) {
     if (!memory.isStaged(access.chunks(), space))
       return;
@@ -128,7 +128,7 @@ private:
 struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
   using VerifyStorageBase::VerifyStorageBase;
 
-  /// Kernels take whole entries, each op buffers of its own memory.
+  /// Checks that kernels take whole entries, and each op buffers of its own memory.
   LogicalResult verifyOperands(StepOp step, bool separate, Space updateSpace) {
     SymbolTableCollection tables;
     WalkResult walked = step.walk([&](Operation *op) {
@@ -161,7 +161,7 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
     return failure(walked.wasInterrupted());
   }
 
-  /// Storages that share a pool agree on its space and on its number of slots.
+  /// Checks that storages that share a pool agree on its space and on its number of slots.
   LogicalResult verifyShared(ModuleOp module) {
     std::map<int64_t, PoolAttr> pools;
     for (auto storage : module.getOps<StorageOp>())
@@ -178,7 +178,7 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
     return success();
   }
 
-  /// Updates take the states of the optimizer that runs, as they are stored.
+  /// Checks that updates take the states of the optimizer that runs, as they are stored.
   LogicalResult verifyStates(StepOp step, OptimizerOp optimizer) {
     WalkResult walked = step.walk([&](UpdateOp update) {
       auto group = SymbolTable::lookupNearestSymbolFrom<GroupOp>(update, update.getGroupAttr());

@@ -25,13 +25,13 @@ struct KernelOptions {
   int64_t blockRows = 0; // the most rows of wide products at once; 0: the target chooses
 };
 
-/// What compiles kernels for one kind of device. runtime/abi/settings.h has what else its kind
+/// A compiler of kernels for one kind of device. runtime/abi/settings.h has what else its kind
 /// means (DeviceTraits). A new target is a class behind `get`.
 class Target {
 public:
   virtual ~Target() = default;
 
-  /// For the device of a machine, as its settings say.
+  /// The target for the device of a machine, as its settings say.
   static std::shared_ptr<const Target> get(const MachineSettings &machine);
 
   /// Adds passes for a module. They turn functions marked `boa.kernel`, as --boa-outline-kernels

@@ -11,11 +11,11 @@
 
 namespace boa {
 
-/// Target::buildKernels for a CPU. With DeviceCode::none the functions do nothing: they have the
+/// Carries out Target::buildKernels for a CPU. With DeviceCode::none the functions do nothing: they have the
 /// memory that they would need.
 void buildCpuPipeline(mlir::OpPassManager &pm, const KernelOptions &options = {});
 
-/// `--cpu-kernel-pipeline` for boa-opt.
+/// Registers `--cpu-kernel-pipeline` for boa-opt.
 void registerCpuPipeline();
 
 } // namespace boa

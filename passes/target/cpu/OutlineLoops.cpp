@@ -26,6 +26,7 @@
 #include "passes/target/cpu/CpuPasses.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
 
 namespace boa {
 #define GEN_PASS_DEF_CPUOUTLINELOOPS
@@ -42,16 +43,22 @@ constexpr StringLiteral kParallelFor = "boa_rt_parallel_for";
 struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
   void runOnOperation() override {
     distinct = {};
+    functions = 0;
     SmallVector<func::FuncOp> kernels;
     for (auto func : getOperation().getOps<func::FuncOp>())
       if (func->hasAttr(kKernelAttr))
         kernels.push_back(func);
+    int64_t count = 0;
     for (func::FuncOp func : kernels) {
       SmallVector<kernel::ParallelOp> loops(func.getBody().front().getOps<kernel::ParallelOp>());
+      count += int64_t(loops.size());
       for (auto [i, loop] : llvm::enumerate(loops))
         if (failed(outline(func, loop, i)))
           return signalPassFailure();
     }
+    remark::passed(getOperation().getLoc(),
+                   remark::RemarkOpts::name("outline-loops").category("boa-kernel"))
+        << remark::metric("loops", count) << remark::metric("functions", functions);
   }
 
   LogicalResult outline(func::FuncOp kernel, kernel::ParallelOp loop, unsigned number) {
@@ -59,8 +66,9 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
     if (failed(captures))
       return failure();
     std::string name = kernel.getSymName().str();
-    func::FuncOp body = distinct.findOrInsert(
-        makeLoop(kernel, loop, *captures, name + "_loop" + std::to_string(number)));
+    std::string loopName = name + "_loop" + std::to_string(number);
+    func::FuncOp body = distinct.findOrInsert(makeLoop(kernel, loop, *captures, loopName));
+    functions += body.getSymName() == loopName;
     func::FuncOp part = distinct.findOrInsert(
         makePart(kernel, body, captures->memory.size(), name + "_part" + std::to_string(number)));
     makeCall(loop, *captures, part);
@@ -68,7 +76,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
     return success();
   }
 
-  /// The loop itself.
+  /// Makes the function of the loop itself.
   func::FuncOp makeLoop(func::FuncOp kernel, kernel::ParallelOp loop, Captures &captures,
                         StringRef name) {
     Location loc = loop.getLoc();
@@ -101,7 +109,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
     return func;
   }
 
-  /// What the pool calls: (data, begin, end).
+  /// Makes the function that the pool calls: (data, begin, end).
   func::FuncOp makePart(func::FuncOp kernel, func::FuncOp body, unsigned views, StringRef name) {
     Location loc = body.getLoc();
     OpBuilder builder(kernel);
@@ -125,7 +133,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
     return func;
   }
 
-  /// The call that replaces the loop.
+  /// Makes the call that replaces the loop.
   void makeCall(kernel::ParallelOp loop, Captures &captures, func::FuncOp part) {
     Location loc = loop.getLoc();
     Type pointer = LLVM::LLVMPointerType::get(&getContext());
@@ -151,7 +159,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
                          ValueRange{count, grain, function, array});
   }
 
-  /// LLVM may inline and drop it.
+  /// Lets LLVM inline and drop the function.
   void makeInternal(func::FuncOp func) {
     func.setPrivate();
     func->setAttr("llvm.linkage", LLVM::LinkageAttr::get(&getContext(), LLVM::Linkage::Internal));
@@ -168,6 +176,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
   }
 
   DistinctFunctions distinct; // loops and parts
+  int64_t functions = 0;      // of loops
 };
 
 } // namespace

@@ -28,7 +28,7 @@ void boa::registerCudaDialects(DialectRegistry &registry) {
   registerNVVMDialectTranslation(registry);
 }
 
-/// Slices to address arithmetic, loops to blocks.
+/// Turns slices into address arithmetic, and loops into blocks.
 static void flatten(OpPassManager &pm) {
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());

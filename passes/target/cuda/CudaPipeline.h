@@ -18,12 +18,12 @@ struct CudaPipelineOptions {
   bool printsWork = false;     // on standard output: --cuda-print-work
 };
 
-/// Target::buildKernels for CUDA. The functions enqueue functions of the image in the global
+/// Carries out Target::buildKernels for CUDA. The functions enqueue functions of the image in the global
 /// `boa_device_image` (runtime/abi/abi.h), which is absent with DeviceCode::none.
 void buildCudaPipeline(mlir::OpPassManager &pm, const CudaPipelineOptions &options,
                        const KernelOptions &kernels = {});
 
-/// The half of it that begins with launches and products.
+/// The half of that pipeline that begins with launches and products.
 void buildCudaCodePipeline(mlir::OpPassManager &pm, DeviceCode code, bool tf32 = false,
                            bool printsWork = false);
 
@@ -31,7 +31,7 @@ void buildCudaCodePipeline(mlir::OpPassManager &pm, DeviceCode code, bool tf32 =
 /// kernels.
 void registerCudaDialects(mlir::DialectRegistry &registry);
 
-/// `--cuda-kernel-pipeline` and `--cuda-code-pipeline` for boa-opt.
+/// Registers `--cuda-kernel-pipeline` and `--cuda-code-pipeline` for boa-opt.
 void registerCudaPipeline();
 
 } // namespace boa

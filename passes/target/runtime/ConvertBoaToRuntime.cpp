@@ -32,7 +32,7 @@ namespace boa {
 
 namespace {
 
-/// Positions in the module's order, which is the descriptor's.
+/// The positions of ops in the module's order, which is the descriptor's.
 template <typename OpTy> llvm::StringMap<int64_t> numberOps(ModuleOp module) {
   llvm::StringMap<int64_t> numbers;
   int64_t next = 0;
@@ -102,7 +102,7 @@ private:
   }
   Value get(Value value) { return map.lookup(value); }
 
-  /// Row-major entry number.
+  /// The number of an entry in row-major order.
   Value entryOf(StringRef name, OperandRange indices) {
     auto storage = module.lookupSymbol<StorageOp>(name);
     Value number = constantIndex(0);
@@ -112,7 +112,7 @@ private:
     }
     return toI64(number);
   }
-  /// storage, entry, first chunk, number of chunks
+  /// The arguments storage, entry, first chunk and number of chunks.
   template <typename OpTy> SmallVector<Value> range(OpTy op) {
     auto storage = module.lookupSymbol<StorageOp>(op.getStorage());
     Value first = op.getFirst() ? toI32(get(op.getFirst())) : constant32(0);
@@ -214,7 +214,7 @@ private:
         });
   }
 
-  /// The list that a call takes.
+  /// Stores the list that a call takes.
   void storeBuffers(ValueRange list) {
     Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
     Type i64 = builder.getI64Type();
@@ -283,7 +283,8 @@ private:
   Location loc = builder.getUnknownLoc();
 };
 
-/// Numbers stand for names from here on, and an unknown name would be number 0.
+/// Checks that names are known. Numbers stand for names from here on, and an unknown name would be
+/// number 0.
 LogicalResult checkNames(ModuleOp module) {
   llvm::StringMap<int64_t> kernels = numberKernels(module);
   WalkResult walked = module.walk([&](Operation *op) -> WalkResult {
@@ -306,7 +307,7 @@ LogicalResult checkNames(ModuleOp module) {
   return failure(walked.wasInterrupted());
 }
 
-/// @boa_program: the descriptor, a C string.
+/// Emits @boa_program: the descriptor, a C string.
 void emitDescriptor(ModuleOp module, const std::string &json) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   std::string text = json;
@@ -316,7 +317,7 @@ void emitDescriptor(ModuleOp module, const std::string &json) {
                          LLVM::Linkage::External, "boa_program", builder.getStringAttr(text));
 }
 
-/// The addresses of functions, in order.
+/// Emits the addresses of functions, in order.
 void emitTable(ModuleOp module, StringRef symbol, ArrayRef<StringRef> names) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   Location loc = module.getLoc();
@@ -334,7 +335,7 @@ void emitTable(ModuleOp module, StringRef symbol, ArrayRef<StringRef> names) {
   LLVM::ReturnOp::create(builder, loc, value);
 }
 
-/// @boa_kernel_table, and @boa_optimizer if the program trains.
+/// Emits @boa_kernel_table, and @boa_optimizer if the program trains.
 void emitTables(ModuleOp module) {
   SmallVector<StringRef> kernels;
   for (auto func : module.getOps<LLVM::LLVMFuncOp>())
