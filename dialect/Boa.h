@@ -66,8 +66,7 @@ struct StorageAccess {
   bool writes() const { return kind != Kind::read; }
 };
 
-/// Where an op of the storage phase runs. On `transfer` bytes move. Ops of the step phase have
-/// none.
+/// The queue on which an op of the storage phase runs. Ops of the step phase have none.
 enum class Queue { none, transfer, compute, optimizer };
 
 /// The values of indices and conditions at one point of a run.
