@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/analysis/Enumeration.h"
 
+#include <vector>
+
 using namespace mlir;
 
 namespace boa {
@@ -50,9 +52,20 @@ bool dependsOnParity(StepOp step) {
 }
 
 struct Enumerator {
-  Position at;
+  /// An op of a block, as one of these, or as neither. Asked once: a block runs many times.
+  struct Entry {
+    Operation *op;
+    LoopOp loop;
+    IndexOpInterface index;
+  };
   function_ref<void(Operation *, const Position &)> visit;
   function_ref<int64_t(LoopOp, int64_t)> together;
+
+  Enumerator(function_ref<void(Operation *, const Position &)> visit,
+             function_ref<int64_t(LoopOp, int64_t)> together)
+      : visit(visit), together(together) {}
+  Position at;
+  llvm::DenseMap<Block *, std::vector<Entry>> entries;
 
   void run(StepOp step, RunNumbers numbers) {
     at.values[step.getStep()] = numbers.step;
@@ -61,13 +74,18 @@ struct Enumerator {
   }
 
   void run(Block &block) {
-    for (Operation &op : block) {
-      if (auto loop = dyn_cast<LoopOp>(op))
-        run(loop);
-      else if (auto index = dyn_cast<IndexOpInterface>(op))
-        at.values[op.getResult(0)] = index.compute(at);
+    auto [known, isNew] = entries.try_emplace(&block);
+    if (isNew)
+      for (Operation &op : block)
+        known->second.push_back({&op, dyn_cast<LoopOp>(op), dyn_cast<IndexOpInterface>(op)});
+    const ArrayRef<Entry> ops = known->second; // stays where it is while the table grows
+    for (Entry entry : ops) {
+      if (entry.loop)
+        run(entry.loop);
+      else if (entry.index)
+        at.values[entry.op->getResult(0)] = entry.index.compute(at);
       else
-        visit(&op, at);
+        visit(entry.op, at);
     }
   }
 
@@ -107,8 +125,7 @@ struct Enumerator {
 void enumerate(StepOp step, RunNumbers numbers,
                function_ref<void(Operation *, const Position &)> visit,
                function_ref<int64_t(LoopOp, int64_t)> together) {
-  Enumerator enumerator{{}, visit, together};
-  enumerator.run(step, numbers);
+  Enumerator(visit, together).run(step, numbers);
 }
 
 } // namespace boa

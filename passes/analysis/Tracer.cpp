@@ -236,6 +236,7 @@ Tracer::Touched &Tracer::touchedBy(Operation *op) {
   if (known)
     return *known;
   known = std::make_shared<Touched>();
+  known->computes = boa::computes(op);
   for (StorageAccess &access : cast<AccessOpInterface>(op).getAccesses(module)) {
     auto storage = module.lookupSymbol<StorageOp>(access.storage.getAttr());
     if (storage)
@@ -257,7 +258,7 @@ Tracer::Touched &Tracer::touchedBy(Operation *op) {
 
 SmallVector<Access> Tracer::accessesOf(Operation *op, const Position &at) {
   SmallVector<Access> all;
-  for (auto &[access, storage] : touchedBy(op).accesses) {
+  for (auto &[access, storage] : visited->accesses) {
     Access now = resolve(access, storage, at);
     bool inBounds = now.entry >= 0 && now.first >= 0 && now.count > 0 &&
                     now.first + now.count <= int64_t(storage.getChunks());
@@ -317,7 +318,8 @@ int64_t Tracer::together(LoopOp loop, int64_t chunk) {
 
 void Tracer::visit(Operation *op, const Position &at) {
   now = &at;
-  if (boa::computes(op))
+  visited = &touchedBy(op);
+  if (visited->computes)
     computes(op);
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](ReadOp read) { this->read(read, at); })

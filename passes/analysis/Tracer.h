@@ -149,6 +149,7 @@ private:
   struct Touched {
     llvm::SmallVector<std::pair<StorageAccess, StorageOp>, 1> accesses;
     llvm::SmallVector<unsigned> reads, updates, writes;
+    bool computes = false;
   };
 
   void bringInputs();
@@ -198,6 +199,7 @@ private:
   std::map<int64_t, uint64_t> norms; // by step
   uint64_t workDone = 0;
   const Position *now = nullptr;
+  Touched *visited = nullptr; // by the op that runs
   int64_t iterationSerial = -1;
   StepOp previous;           // entry point that ran last
   int64_t steps = 0;         // runs of @step

@@ -116,7 +116,7 @@ void Tracer::release(ReleaseOp op, const Position &at) {
 
 /// The results of `function` are what is written whole, then what is added to, as those of a call.
 void Tracer::compute(Operation *op, StringRef function) {
-  const Touched &touched = touchedBy(op);
+  const Touched &touched = *visited;
   SmallVector<BufferRef, 16> operands;
   for (Value operand : op->getOperands())
     operands.push_back(lookup(op, operand));
