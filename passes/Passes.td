@@ -423,9 +423,9 @@ def VerifyStorage : BoaPass<"boa-verify-storage"> {
 def OutlineKernels : BoaPass<"boa-outline-kernels"> {
   let summary = "stage functions as kernels on packed buffers";
   let description = [{
-    Gives each argument and result of a launched function its place: `boa.buffer` and
-    `boa.offset`. Turns gradients into accumulators: arguments tied to results. Widens
-    weights stored as bf16. All layers share one kernel.
+    Makes a `boa.kernel` of each launched function. Gives its arguments and results their places:
+    `boa.buffer` and `boa.offset`. Turns gradients into accumulators: arguments tied to results.
+    Widens weights stored as bf16. Adds up what its ops cost. All layers share one kernel.
   }];
 }
 

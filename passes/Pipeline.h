@@ -34,8 +34,9 @@ struct PipelineOptions {
   bool ownProducts = false;                // without cuBLASLt
   bool onlyFits = false; // asked is whether it fits the memory: no trials that make it faster
   Phase stop = Phase::llvm;
-  /// Of describeKernels, of the same context. Kernels of these names are not compiled again.
-  mlir::ModuleOp described = nullptr;
+  /// The kernels of an earlier program of this context, without what they do: those are not
+  /// compiled again, for programs that are simulated. A null module becomes that of this program.
+  mlir::OwningOpRef<mlir::ModuleOp> *described = nullptr;
 
   /// From the module's boa.config @machine.
   static PipelineOptions get(mlir::ModuleOp module);
@@ -48,10 +49,6 @@ struct PipelineOptions {
 /// from boa.config @plan when they run. Before Phase::storage ends, the kernels
 /// of a copy are compiled: the plan of memory includes their workspace.
 void buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
-
-/// The kernels of a program that went through all phases, without what they do. For programs of
-/// the same kernels that are simulated.
-mlir::OwningOpRef<mlir::ModuleOp> describeKernels(mlir::ModuleOp program);
 
 /// `--boa-pipeline` for boa-opt.
 void registerPipeline();

@@ -37,12 +37,10 @@ struct Temporary {
 
 struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
   void runOnOperation() override {
-    func::FuncOp func = getOperation();
-    if (!func->hasAttr(kKernelAttr))
-      return;
-    Block &block = func.getBody().front();
+    KernelOp kernel = getOperation();
+    Block &block = kernel.getBody().front();
     SmallVector<Temporary> temporaries;
-    WalkResult status = func.walk([&](memref::AllocOp alloc) {
+    WalkResult status = kernel.walk([&](memref::AllocOp alloc) {
       if (!alloc.getType().hasStaticShape() || alloc->getBlock() != &block) {
         alloc.emitOpError("expected a static size at the top of a kernel");
         return WalkResult::interrupt();
@@ -62,7 +60,7 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
     SmallVector<Temporary> own;
     llvm::copy_if(temporaries, std::back_inserter(own), isOfProgram);
     const int64_t ownTotal = place(own), total = place(temporaries);
-    Value workspace = func.getArgument(1);
+    Value workspace = kernel.getArgument(1);
     for (Temporary &temporary : temporaries) {
       OpBuilder builder(temporary.alloc);
       auto view = kernel::ViewOp::create(builder, temporary.alloc.getLoc(),
@@ -70,10 +68,8 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
       temporary.alloc.replaceAllUsesWith(view.getMemory());
       temporary.alloc.erase();
     }
-    Builder builder(&getContext());
-    func->setAttr(kWorkspaceAttr, builder.getI64IntegerAttr(total));
-    if (ownTotal < total)
-      func->setAttr(kOwnWorkspaceAttr, builder.getI64IntegerAttr(ownTotal));
+    kernel.setWorkspace(total);
+    kernel.setScratch(total - ownTotal);
   }
 
   /// Whether it is more than what a library may be given that takes attention.

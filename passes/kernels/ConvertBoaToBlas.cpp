@@ -240,9 +240,9 @@ struct RoundProduct : OpRewritePattern<CastOp> {
 
 /// Moves each gradient of a weight up to where its operands are: activations that
 /// only it needs die before those of the next gradient are made.
-void hoistWeightGradients(func::FuncOp func) {
+void hoistWeightGradients(Operation *func) {
   SmallVector<kernel::GemmOp> products;
-  func.walk([&](kernel::GemmOp op) {
+  func->walk([&](kernel::GemmOp op) {
     if (op.getTransposeA())
       products.push_back(op);
   });
@@ -277,7 +277,7 @@ struct ConvertBoaToBlas : boa::impl::ConvertBoaToBlasBase<ConvertBoaToBlas> {
     rounding.add<RoundProduct>(&getContext());
     applyUntilNoneMatches(getOperation(), std::move(rounding));
     hoistWeightGradients(getOperation());
-    getOperation().walk([](kernel::GemmOp op) { op->removeAttr(kSharedAttr); });
+    getOperation()->walk([](kernel::GemmOp op) { op->removeAttr(kSharedAttr); });
   }
 };
 

@@ -79,10 +79,7 @@ bool canReplace(Value from, Value to, Operation *copy) {
 
 struct ElideKernelCopies : boa::impl::ElideKernelCopiesBase<ElideKernelCopies> {
   void runOnOperation() override {
-    func::FuncOp func = getOperation();
-    if (!func->hasAttr(kKernelAttr))
-      return;
-    Block &block = func.getBody().front();
+    Block &block = getOperation().getBody().front();
     SmallVector<linalg::GenericOp> copies;
     for (auto op : block.getOps<linalg::GenericOp>())
       if (isCopy(op))

@@ -59,8 +59,6 @@ bool shouldFuse(OpOperand *operand) {
 
 struct FuseKernelElementwise : boa::impl::FuseKernelElementwiseBase<FuseKernelElementwise> {
   void runOnOperation() override {
-    if (!getOperation()->hasAttr(boa::kKernelAttr))
-      return;
     RewritePatternSet patterns(&getContext());
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
     GreedyRewriteConfig config;

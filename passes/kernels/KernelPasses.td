@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// In the order in which KernelPipeline.cpp and the pipelines of targets run them. Each
-// works on functions marked `boa.kernel` and leaves others alone.
+// In the order in which KernelPipeline.cpp and the pipelines of targets run them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_KERNEL_PASSES_TD
@@ -14,7 +13,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def WidenArithmetic : Pass<"kernel-widen-arithmetic", "::mlir::func::FuncOp"> {
+def WidenArithmetic : Pass<"kernel-widen-arithmetic"> {
   let summary = "ops on bf16 to ops on f32; each result is rounded";
   let description = [{
     Only three lowerings see bf16: of `boa.cast`; of attention, which is a call for bf16,
@@ -36,7 +35,7 @@ def WidenArithmetic : Pass<"kernel-widen-arithmetic", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::boa::BoaDialect"];
 }
 
-def ConvertBoaToBlas : Pass<"convert-boa-to-blas", "::mlir::func::FuncOp"> {
+def ConvertBoaToBlas : Pass<"convert-boa-to-blas"> {
   let summary = "matrix products, attention and scatter to library calls";
   let description = [{
     Matrix products are the vendor's business, and attention is a blocked
@@ -64,7 +63,7 @@ def ConvertBoaToBlas : Pass<"convert-boa-to-blas", "::mlir::func::FuncOp"> {
       "::mlir::tensor::TensorDialect"];
 }
 
-def ConvertBoaToLinalg : Pass<"convert-boa-to-linalg", "::mlir::func::FuncOp"> {
+def ConvertBoaToLinalg : Pass<"convert-boa-to-linalg"> {
   let summary = "everything that is not a library call to linalg on tensors";
   let description = [{
     Elementwise ops, norms, softmax-cross-entropy, rotary embedding and their
@@ -88,7 +87,7 @@ def ConvertBoaToLinalg : Pass<"convert-boa-to-linalg", "::mlir::func::FuncOp"> {
       "::mlir::tensor::TensorDialect"];
 }
 
-def FuseKernelElementwise : Pass<"kernel-fuse-elementwise", "::mlir::func::FuncOp"> {
+def FuseKernelElementwise : Pass<"kernel-fuse-elementwise", "::boa::KernelOp"> {
   let summary = "fuses elementwise producers into their consumers";
   let description = [{
     Upstream's fusion of linalg on tensors, with a rule. A producer with one consumer is fused.
@@ -98,7 +97,7 @@ def FuseKernelElementwise : Pass<"kernel-fuse-elementwise", "::mlir::func::FuncO
   }];
 }
 
-def BlockRows : Pass<"kernel-block-rows", "::mlir::func::FuncOp"> {
+def BlockRows : Pass<"kernel-block-rows", "::boa::KernelOp"> {
   let summary = "a wide product and the reductions of its rows, in blocks of rows";
   let description = [{
     The logits of a large vocabulary, and their gradient, would be the largest tensors of
@@ -145,24 +144,26 @@ def BlockRows : Pass<"kernel-block-rows", "::mlir::func::FuncOp"> {
       "::mlir::tensor::TensorDialect"];
 }
 
-def BindKernelArguments : Pass<"kernel-bind-arguments", "::mlir::func::FuncOp"> {
+def BindKernelArguments : Pass<"kernel-bind-arguments", "::boa::KernelOp"> {
   let summary = "gives a kernel the signature of the runtime";
   let description = [{
     Arguments and results marked `boa.buffer`, `boa.offset` become views of the
     buffers that the runtime passes; a result that accumulates into an argument
     (`boa.result`) is the same view. All later results then have
     definite memory. Tables (`kernel.angles`) are views of pointers that the runtime
-    passes behind the buffers; `boa.tables` lists them. A separate device takes its work
+    passes behind the buffers; `tables` lists them. A separate device takes its work
     from the queue; code for a CPU ignores it.
 
     Before:
     ```mlir
-    func.func @k(%x: tensor<8xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64})
-        -> (tensor<8xf32> {boa.buffer = 1 : i32, boa.offset = 64 : i64}) attributes {boa.kernel}
+    boa.kernel @k(%x: tensor<8xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64})
+        -> (tensor<8xf32> {boa.buffer = 1 : i32, boa.offset = 64 : i64})
+        reads [tensor<8xf32>] writes [tensor<24xf32>] {
     ```
     After:
     ```mlir
-    func.func @k(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
+    boa.kernel @k(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr)
+        reads [tensor<8xf32>] writes [tensor<24xf32>] {
       %p = kernel.argument %buffers[0]
       %m = kernel.view %p + 0 : memref<8xf32>
       %x = bufferization.to_tensor %m restrict : memref<8xf32> to tensor<8xf32>
@@ -194,7 +195,7 @@ def BufferizeKernels : Pass<"kernel-bufferize", "::mlir::ModuleOp"> {
       "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect"];
 }
 
-def ElideKernelCopies : Pass<"kernel-elide-copies", "::mlir::func::FuncOp"> {
+def ElideKernelCopies : Pass<"kernel-elide-copies", "::boa::KernelOp"> {
   let summary = "computes results at the target of their copy";
   let description = [{
     Bufferization analyses one slice at a time. So if one op computes several parts of a
@@ -214,7 +215,7 @@ def ElideKernelCopies : Pass<"kernel-elide-copies", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
-def FormKernelGroups : Pass<"kernel-form-groups", "::mlir::func::FuncOp"> {
+def FormKernelGroups : Pass<"kernel-form-groups", "::boa::KernelOp"> {
   let summary = "linalg on memrefs to groups that are computed together";
   let description = [{
     Puts ops over the same rows (leading parallel dimensions) into one `kernel.group`, if
@@ -248,14 +249,14 @@ def FormKernelGroups : Pass<"kernel-form-groups", "::mlir::func::FuncOp"> {
 // After groups and calls are emitted: for every target
 //===----------------------------------------------------------------------===//
 
-def AssignWorkspace : Pass<"kernel-assign-workspace", "::mlir::func::FuncOp"> {
+def AssignWorkspace : Pass<"kernel-assign-workspace", "::boa::KernelOp"> {
   let summary = "static offsets in the workspace for all temporaries";
   let description = [{
     Every `memref.alloc` becomes a view of the workspace at a fixed offset. It is aligned
     to 64 bytes, or as `memref.alloc` says. Temporaries that are not live at once share
-    memory. `boa.workspace` on the function is the number of bytes needed.
-    `boa.own_workspace` is the number without the scratch memory of a library's attention,
-    if that is less. An alloc of a size that is not static is an error.
+    memory. `workspace` of the kernel is the number of bytes needed. `scratch` is how many of them
+    would not be needed without a library's attention. An alloc of a size that is not static is an
+    error.
   }];
   let dependentDialects = ["::boa::kernel::KernelDialect"];
 }

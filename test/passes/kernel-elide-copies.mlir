@@ -4,12 +4,12 @@
 
 // A temporary that is only copied gives way to its destination.
 
-// CHECK-LABEL: func.func @in_place
+// CHECK-LABEL: boa.kernel @in_place
 // CHECK-NOT:     memref.alloc
 // CHECK:         %[[SLICE:.*]] = memref.subview
 // CHECK:         kernel.gemm %{{.*}}, %{{.*}} into %[[SLICE]]
 // CHECK-NEXT:    return
-func.func @in_place(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @in_place(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x8xf32>
   %y = kernel.view %w + 0 : memref<8x24xf32>
   %a = memref.alloc() : memref<8x8xf32>
@@ -20,7 +20,7 @@ func.func @in_place(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   ^bb0(%in: f32, %out: f32):
     linalg.yield %in : f32
   }
-  return
+  boa.return
 }
 
 // -----
@@ -29,10 +29,10 @@ func.func @in_place(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 
 // Not where the destination is read in between.
 
-// CHECK-LABEL: func.func @read_between
+// CHECK-LABEL: boa.kernel @read_between
 // CHECK:         memref.alloc
 // CHECK:         linalg.generic
-func.func @read_between(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @read_between(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x8xf32>
   %y = kernel.view %w + 0 : memref<8x8xf32>
   %a = memref.alloc() : memref<8x8xf32>
@@ -42,7 +42,7 @@ func.func @read_between(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   ^bb0(%in: f32, %out: f32):
     linalg.yield %in : f32
   }
-  return
+  boa.return
 }
 
 // -----
@@ -51,10 +51,10 @@ func.func @read_between(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 
 // Nor where the destination changes while the temporary is still read.
 
-// CHECK-LABEL: func.func @changed_after
+// CHECK-LABEL: boa.kernel @changed_after
 // CHECK:         memref.alloc
 // CHECK:         linalg.generic
-func.func @changed_after(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @changed_after(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x8xf32>
   %y = kernel.view %w + 0 : memref<8x8xf32>
   %a = memref.alloc() : memref<8x8xf32>
@@ -65,7 +65,7 @@ func.func @changed_after(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
     linalg.yield %in : f32
   }
   kernel.gemm %x, %a into %y {accumulate} : (memref<8x8xf32>, memref<8x8xf32>, memref<8x8xf32>) -> ()
-  return
+  boa.return
 }
 
 // -----
@@ -74,14 +74,14 @@ func.func @changed_after(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 
 // A copy of memory to itself is no copy.
 
-// CHECK-LABEL: func.func @itself
+// CHECK-LABEL: boa.kernel @itself
 // CHECK-NOT:     linalg.generic
-func.func @itself(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @itself(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x8xf32>
   linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]}
       ins(%x : memref<8x8xf32>) outs(%x : memref<8x8xf32>) {
   ^bb0(%in: f32, %out: f32):
     linalg.yield %in : f32
   }
-  return
+  boa.return
 }

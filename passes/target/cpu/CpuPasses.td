@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// In the order in which CpuPipeline.cpp runs them. Each works on functions
-// marked `boa.kernel` and leaves others alone.
+// In the order in which CpuPipeline.cpp runs them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_CPU_PASSES_TD
@@ -14,7 +13,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def CpuEmitGroups : Pass<"cpu-emit-groups", "::mlir::func::FuncOp"> {
+def CpuEmitGroups : Pass<"cpu-emit-groups", "::boa::KernelOp"> {
   let summary = "groups to loops on the pool";
   let description = [{
     Each `kernel.group` becomes a `kernel.parallel` over its rows or columns, with the
@@ -47,7 +46,7 @@ def CpuOutlineLoops : Pass<"cpu-outline-loops", "::mlir::ModuleOp"> {
       "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
-def CpuKeepOuterLoops : Pass<"cpu-keep-outer-loops", "::mlir::func::FuncOp"> {
+def CpuKeepOuterLoops : Pass<"cpu-keep-outer-loops"> {
   let summary = "forbids LLVM to unroll loops around loops";
   let description = [{
     Each copy of an unrolled outer loop would hold all of its inner loops. That doubles

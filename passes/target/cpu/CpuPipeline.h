@@ -11,12 +11,11 @@
 
 namespace boa {
 
-/// Functions marked `boa.kernel`, as --boa-outline-kernels leaves them, to LLVM
-/// functions `void (ptr buffers, ptr workspace, ptr queue)` of the same names, with
-/// `boa.workspace` = bytes. The pass manager is for modules. Other functions stay as
-/// they were, except that func.func becomes llvm.func. `blockRows`: the most rows of wide
+/// Bodies of kernels, as --boa-outline-kernels leaves them, to the LLVM dialect. They take
+/// (ptr buffers, ptr workspace, ptr queue). The pass manager is for modules. Other functions stay
+/// as they were, except that func.func becomes llvm.func. `blockRows`: the most rows of wide
 /// products at once, for tests; 0: the compiler chooses (RowBlocks). Without `code` the
-/// functions do nothing: they have the memory that they would need.
+/// kernels do nothing: they say what memory they would need.
 void buildCpuPipeline(mlir::OpPassManager &pm, int64_t blockRows = 0, bool code = true);
 
 /// `--cpu-kernel-pipeline` for boa-opt.

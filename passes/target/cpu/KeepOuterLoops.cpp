@@ -24,7 +24,7 @@ struct CpuKeepOuterLoops : boa::impl::CpuKeepOuterLoopsBase<CpuKeepOuterLoops> {
                                             {}, {}, {}, {}, {}, {});
     auto annotation = LLVM::LoopAnnotationAttr::get(&getContext(), {}, {}, {}, unroll, {}, {}, {},
                                                     {}, {}, {}, {}, {}, {}, {}, {});
-    getOperation().walk([&](scf::ForOp loop) {
+    getOperation()->walk([&](scf::ForOp loop) {
       if (auto outer = loop->getParentOfType<scf::ForOp>())
         outer->setAttr(kLoopAnnotationAttr, annotation);
     });

@@ -42,19 +42,15 @@ constexpr StringLiteral kParallelFor = "boa_rt_parallel_for";
 struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
   void runOnOperation() override {
     distinct = {};
-    SmallVector<func::FuncOp> kernels;
-    for (auto func : getOperation().getOps<func::FuncOp>())
-      if (func->hasAttr(kKernelAttr))
-        kernels.push_back(func);
-    for (func::FuncOp func : kernels) {
-      SmallVector<kernel::ParallelOp> loops(func.getBody().front().getOps<kernel::ParallelOp>());
+    for (auto kernel : llvm::to_vector(getOperation().getOps<KernelOp>())) {
+      SmallVector<kernel::ParallelOp> loops(kernel.getBody().front().getOps<kernel::ParallelOp>());
       for (auto [i, loop] : llvm::enumerate(loops))
-        if (failed(outline(func, loop, i)))
+        if (failed(outline(kernel, loop, i)))
           return signalPassFailure();
     }
   }
 
-  LogicalResult outline(func::FuncOp kernel, kernel::ParallelOp loop, unsigned number) {
+  LogicalResult outline(KernelOp kernel, kernel::ParallelOp loop, unsigned number) {
     FailureOr<Captures> captures = Captures::get(loop.getBodyRegion());
     if (failed(captures))
       return failure();
@@ -69,7 +65,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
   }
 
   /// The loop itself.
-  func::FuncOp makeLoop(func::FuncOp kernel, kernel::ParallelOp loop, Captures &captures,
+  func::FuncOp makeLoop(KernelOp kernel, kernel::ParallelOp loop, Captures &captures,
                         StringRef name) {
     Location loc = loop.getLoc();
     OpBuilder builder(kernel);
@@ -102,7 +98,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
   }
 
   /// What the pool calls: (data, begin, end).
-  func::FuncOp makePart(func::FuncOp kernel, func::FuncOp body, unsigned views, StringRef name) {
+  func::FuncOp makePart(KernelOp kernel, func::FuncOp body, unsigned views, StringRef name) {
     Location loc = body.getLoc();
     OpBuilder builder(kernel);
     Type pointer = LLVM::LLVMPointerType::get(&getContext());

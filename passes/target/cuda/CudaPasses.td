@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// In the order in which CudaPipeline.cpp runs them. Function passes work on kernels,
-// marked `boa.kernel`, and leave other functions alone.
+// In the order in which CudaPipeline.cpp runs them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_CUDA_PASSES_TD
@@ -14,7 +13,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def CudaReadAddendsInPlace : Pass<"cuda-read-addends-in-place", "::mlir::func::FuncOp"> {
+def CudaReadAddendsInPlace : Pass<"cuda-read-addends-in-place", "::boa::KernelOp"> {
   let summary = "reads the addend of a product in place";
   let description = [{
     cuBLASLt computes d = a b + c with c in other memory than d. So a residual that is
@@ -35,7 +34,7 @@ def CudaReadAddendsInPlace : Pass<"cuda-read-addends-in-place", "::mlir::func::F
   let dependentDialects = ["::boa::kernel::KernelDialect"];
 }
 
-def CudaLegalizeProducts : Pass<"cuda-legalize-products", "::mlir::func::FuncOp"> {
+def CudaLegalizeProducts : Pass<"cuda-legalize-products", "::boa::KernelOp"> {
   let summary = "products as cuBLASLt takes them";
   let description = [{
     cuBLASLt multiplies matrices of one type, adds a bias of the type of its result, and
@@ -61,7 +60,7 @@ def CudaLegalizeProducts : Pass<"cuda-legalize-products", "::mlir::func::FuncOp"
       "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect"];
 }
 
-def CudaPadRows : Pass<"cuda-pad-rows", "::mlir::func::FuncOp"> {
+def CudaPadRows : Pass<"cuda-pad-rows", "::boa::KernelOp"> {
   let summary = "rows of products' temporaries begin at multiples of 16 bytes";
   let description = [{
     Temporaries that products read or write, such as logits, get rows of whole 16 bytes.
@@ -81,7 +80,7 @@ def CudaPadRows : Pass<"cuda-pad-rows", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
-def CudaSplitProducts : Pass<"cuda-split-products", "::mlir::func::FuncOp"> {
+def CudaSplitProducts : Pass<"cuda-split-products", "::boa::KernelOp"> {
   let summary = "sizes of products that are no whole 16 bytes in two parts";
   let description = [{
     cuBLASLt has no fast kernel in bf16 where a row is no multiple of 16 bytes, wherever it begins.
@@ -106,7 +105,7 @@ def CudaSplitProducts : Pass<"cuda-split-products", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
-def CudaEmitGroups : Pass<"cuda-emit-groups", "::mlir::func::FuncOp"> {
+def CudaEmitGroups : Pass<"cuda-emit-groups", "::boa::KernelOp"> {
   let summary = "groups to launches of threads";
   let description = [{
     Each `kernel.group` becomes a `gpu.launch` of static size (sums over rows of
@@ -143,7 +142,7 @@ def CudaEmitGroups : Pass<"cuda-emit-groups", "::mlir::func::FuncOp"> {
       "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
-def CudaOfferAttention : Pass<"cuda-offer-attention", "::mlir::func::FuncOp"> {
+def CudaOfferAttention : Pass<"cuda-offer-attention", "::boa::KernelOp"> {
   let summary = "offers attention to a library first";
   let description = [{
     cuDNN computes attention in bf16 if the machine that runs the program has it and it
@@ -171,7 +170,7 @@ def CudaOfferAttention : Pass<"cuda-offer-attention", "::mlir::func::FuncOp"> {
       "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
-def CudaEmitAttention : Pass<"cuda-emit-attention", "::mlir::func::FuncOp"> {
+def CudaEmitAttention : Pass<"cuda-emit-attention", "::boa::KernelOp"> {
   let summary = "attention to blocked kernels";
   let description = [{
     `kernel.attention` becomes one `gpu.launch`, `kernel.attention_grad` three and a
@@ -187,7 +186,7 @@ def CudaEmitAttention : Pass<"cuda-emit-attention", "::mlir::func::FuncOp"> {
       "::mlir::vector::VectorDialect"];
 }
 
-def CudaEmitProducts : Pass<"cuda-emit-products", "::mlir::func::FuncOp"> {
+def CudaEmitProducts : Pass<"cuda-emit-products", "::boa::KernelOp"> {
   let summary = "products to blocked kernels";
   let description = [{
     Each `kernel.gemm` becomes a `gpu.launch`. A block owns a square of the result and

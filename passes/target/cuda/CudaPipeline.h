@@ -24,10 +24,9 @@ struct CudaPipelineOptions {
   bool printsWork = false;     // on standard output: --cuda-print-work
 };
 
-/// Functions marked `boa.kernel`, as --boa-outline-kernels leaves them, to LLVM functions
-/// `void (ptr buffers, ptr workspace, ptr queue)` that enqueue functions of the
-/// image in the global `boa_device_image` (runtime/abi/abi.h). The image is absent if `code` is
-/// none.
+/// Bodies of kernels, as --boa-outline-kernels leaves them, to the LLVM dialect. They take
+/// (ptr buffers, ptr workspace, ptr queue) and enqueue functions of the image in the global
+/// `boa_device_image` (runtime/abi/abi.h). The image is absent if `code` is none.
 void buildCudaPipeline(mlir::OpPassManager &pm, const CudaPipelineOptions &options);
 
 /// The half of it that begins with launches and products.

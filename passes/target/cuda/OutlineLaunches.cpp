@@ -92,9 +92,7 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
     distinct = {};
     OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
     device = gpu::GPUModuleOp::create(builder, getOperation().getLoc(), kDeviceModule);
-    for (auto func : getOperation().getOps<func::FuncOp>()) {
-      if (!func->hasAttr(kKernelAttr))
-        continue;
+    for (auto func : getOperation().getOps<KernelOp>()) {
       SmallVector<gpu::LaunchOp> launches;
       func.walk([&](gpu::LaunchOp launch) { launches.push_back(launch); });
       for (auto [i, launch] : llvm::enumerate(launches))
@@ -107,7 +105,7 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
   }
 
   /// Drops what only launches used. The address of a constant is none on the host.
-  static LogicalResult eraseDeadOps(func::FuncOp func) {
+  static LogicalResult eraseDeadOps(KernelOp func) {
     func.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
       if (isOpTriviallyDead(op))
         op->erase();
