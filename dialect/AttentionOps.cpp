@@ -17,7 +17,7 @@ namespace boa {
 // boa.rotary
 //===----------------------------------------------------------------------===//
 
-/// The compiler has a frequency for each pair.
+/// The widest head. The compiler has a frequency for each pair of its columns.
 static constexpr int64_t kMostHeadWidth = 1 << 16;
 
 LogicalResult RotaryOp::verify() {
@@ -127,7 +127,8 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
   return verifyShape(op, "lse", op.getLse(), {batch, heads, time});
 }
 
-/// One product of [time, d] with [d, time] for every head, of what is seen: half when causal.
+/// The operations of one product of [time, d] with [d, time] for each head, as far as it is seen:
+/// half if causal.
 template <typename Op> static double attentionProduct(Op op) {
   auto type = tensorType(op.getQ());
   double batch = double(type.getDimSize(0)), time = double(type.getDimSize(1));
@@ -195,7 +196,7 @@ LogicalResult CachedAttentionOp::verify() {
     return failure();
   return verifyShape(*this, "positions", getPositions(), {1, rows});
 }
-/// Of the last rows of a context.
+/// The operations for the last rows of a context.
 double CachedAttentionOp::getFlops() {
   double context = double(shapeOf(getKeys())[1]);
   return 4 * elements(getQ()) * std::min(double(getWindow().value_or(context)), context);

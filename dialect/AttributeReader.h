@@ -15,7 +15,7 @@
 
 namespace boa {
 
-/// An i64, or where `allowReal` a floating-point number, too.
+/// The value of an i64 attribute, or, if `allowReal`, of one that is a floating-point number.
 inline std::optional<double> numberOf(mlir::Attribute value, bool allowReal) {
   if (auto real = mlir::dyn_cast<mlir::FloatAttr>(value); real && allowReal)
     return real.getValueAsDouble();

@@ -56,7 +56,7 @@ bool isParam(Attribute value) {
   return param && param.getNestedReferences().size() == 1;
 }
 
-/// {read = {weights = 12 : i64}, ...}
+/// Whether it lists bytes that are moved: {read = {weights = 12 : i64}, ...}
 bool isTraffic(Attribute value) {
   auto directions = dyn_cast<DictionaryAttr>(value);
   return directions && llvm::all_of(directions, [](NamedAttribute direction) {
@@ -190,7 +190,7 @@ unsigned placeOf(Operation *op) {
 // Of arguments and results of a function
 //===----------------------------------------------------------------------===//
 
-/// One value is of one kind.
+/// Checks that a value is of one kind.
 LogicalResult verifyKind(FunctionOpInterface func, DictionaryAttr attrs) {
   StringRef kind;
   for (StringRef name :

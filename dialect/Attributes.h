@@ -16,7 +16,7 @@
 
 namespace boa {
 
-/// boa.activation on `op`.
+/// Checks boa.activation on `op`.
 mlir::LogicalResult verifyActivation(mlir::Operation *op, mlir::Attribute value);
 
 } // namespace boa

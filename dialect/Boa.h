@@ -27,6 +27,7 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace boa {
@@ -34,11 +35,11 @@ namespace boa {
 /// which BLAS takes in 32 bits. So a pass may multiply and add the sizes of one op. Sums over a
 /// module are Checked.
 inline constexpr int64_t kMostExtent = INT32_MAX;
-/// Passes keep each entry of a storage, and run each iteration of a step.
+/// The most entries of a storage, and the most iterations of a step. Passes keep each of them.
 inline constexpr int64_t kMostEntries = 1 << 18, kMostIterations = 1 << 22;
 /// Whether it is a tensor of static shape within these sizes, none of them 0.
 bool hasSize(mlir::Type type);
-/// The same, of elements that are whole bytes.
+/// The same, and each element is whole bytes.
 bool hasByteSize(mlir::Type type);
 
 /// The type of a sum of such tensors: f32 for bf16, else the type itself.
@@ -47,7 +48,7 @@ mlir::RankedTensorType getSumType(mlir::Type tensor);
 /// `sums`, which have that of getSumType.
 mlir::LogicalResult verifyOneFloatType(mlir::Operation *op, mlir::ValueRange sums = {});
 
-/// Some chunks of an entry of a storage that an op touches.
+/// The chunks of an entry of a storage that an op touches.
 struct StorageAccess {
   enum class Kind {
     read,
@@ -62,7 +63,20 @@ struct StorageAccess {
   int64_t first = 0, count = 0;           // chunks; 0: all of the entry
   mlir::Value fresh = {};                 // if it holds, nothing is read
 
+  bool reads() const { return kind != Kind::write; }
   bool writes() const { return kind != Kind::read; }
+};
+
+/// The queue on which an op of the storage phase runs. Ops of the step phase have none.
+enum class Queue { none, transfer, compute, optimizer };
+
+/// The values of indices and conditions at one point of a run.
+class IndexValues {
+public:
+  virtual ~IndexValues() = default;
+  virtual int64_t get(mlir::Value value) const = 0;
+  /// Whether the loop of this induction variable is in its first, and in its last iteration.
+  virtual std::pair<bool, bool> getEnds(mlir::Value induction) const = 0;
 };
 
 template <typename ConcreteType>
@@ -109,12 +123,13 @@ inline constexpr llvm::StringLiteral kSharedAttr = "boa.shared";
 /// On a saved result of a stage's function, and on its storage until --boa-insert-offload: a place
 /// of its own, instead of that of its role.
 inline constexpr llvm::StringLiteral kPlaceAttr = "boa.place";
-/// On a group: is of a layer, if only of one.
+/// On a group: it belongs to a layer, also if there is only one.
 inline constexpr llvm::StringLiteral kLayerAttr = "boa.layer";
 /// The functions of the host that --kernel-emit-optimizer makes (runtime/abi/optimizer.h).
 inline constexpr llvm::StringLiteral kPrepareFunction = "boa_prepare_update",
                                      kUpdateFunction = "boa_update";
-/// On the module: no group has more chunks. For simulations, whose time depends on their number.
+/// On the module: the most chunks that a group has. Simulations set it, since their time depends on
+/// that number.
 inline constexpr llvm::StringLiteral kMostChunksAttr = "boa.most_chunks";
 /// On a module: the most bytes of workspace that a kernel needs, and those of them that only a
 /// library's attention uses.
@@ -147,11 +162,11 @@ inline constexpr llvm::StringLiteral kComputesAttr = "boa.computes";
 /// (passes/model/CanonicalText.h).
 inline constexpr llvm::StringLiteral kCanonicalTextAttr = "boa.computation";
 
-/// Frontends put it before the name that a user gave to a group: a user's names have
+/// The prefix that frontends put before the name that a user gave to a group. A user's names have
 /// no '.', so none can meet another symbol of the module.
 inline constexpr llvm::StringLiteral kGroupPrefix = "params.";
-/// The name behind the role in those of storages: "block" of @params.block and of @block,
-/// "frozen.block" of @frozen.block.
+/// The part of a storage's name that stands behind the role: "block" of @params.block and of
+/// @block, "frozen.block" of @frozen.block.
 inline llvm::StringRef getGroupName(llvm::StringRef symbol) {
   symbol.consume_front(kGroupPrefix);
   return symbol;
@@ -176,42 +191,45 @@ llvm::SmallVector<ParamOp> getParamsOf(mlir::ModuleOp module, llvm::StringRef us
 inline constexpr llvm::StringLiteral kModelConfig = "model", kTrainConfig = "train",
                                      kPlanConfig = "plan", kMachineConfig = "machine";
 mlir::DictionaryAttr getConfig(mlir::ModuleOp module, llvm::StringRef name);
-/// Sets or replaces one.
+/// Sets or replaces one of them.
 void setConfig(mlir::ModuleOp module, llvm::StringRef name, mlir::DictionaryAttr settings);
 /// Gives the arguments of each stage's functions locations that carry names: printed with
 /// OpPrintingFlags::printNameLocAsPrefix, `%arg1` is `%ln1_w`.
 void nameArguments(mlir::ModuleOp module);
-/// Null where the module has none.
+/// Returns null if the module has none.
 StepOp findEntryPoint(mlir::ModuleOp module, EntryPoint entry);
-/// Whether it computes an index or a condition that a pass can compute, too.
-bool isIndexOp(mlir::Operation *op);
 
-/// The storage for a role, of the group or stage `of` if each has one: "checkpoints",
+/// The name of the storage for a role, of the group or stage `of` if each has one: "checkpoints",
 /// "weights.block".
 std::string getStorageName(Role role, llvm::StringRef of = {});
-/// Null if the module has none.
+/// Returns null if the module has none.
 StorageOp findStorage(mlir::ModuleOp module, Role role, llvm::StringRef of = {});
-/// The storage of an optimizer's state: "momentum.block".
+/// The name of the storage of an optimizer's state: "momentum.block".
 std::string getStateName(llvm::StringRef state, llvm::StringRef group);
 /// The storages of a group that an update changes: weights, the lower halves of master weights
 /// if there are any, then the states of the optimizer, in alphabetical order.
 llvm::SmallVector<StorageOp, 4> getTrainedStorages(mlir::ModuleOp module, llvm::StringRef group);
-/// Null if the module has none.
+/// Returns null if the module has none.
 OptimizerOp findOptimizer(mlir::ModuleOp module);
 /// Whether a state of this type is stored in 8 bits: si8, ui8.
 bool isCode(mlir::Type state);
-/// The entries of a group's storage for a state of this type. Of codes, tensor<...xi8>: in each
-/// chunk the codes, then the scales (runtime/abi/optimizer.h).
+/// The type of the entries of a group's storage for a state of this type. For codes it is
+/// tensor<...xi8>: in each chunk the codes, then the scales (runtime/abi/optimizer.h).
 mlir::RankedTensorType getStateEntryType(GroupOp group, mlir::Type state);
 
 /// The name of a function of a stage: "block_forward".
 std::string getFunctionName(llvm::StringRef stage, StageFunction function);
 
-/// The prefetch or create that made a buffer: it names the storage, the entry and the chunks.
-/// Null for a buffer from anywhere else.
-mlir::Operation *getOrigin(mlir::Value buffer);
+/// The op that opened a buffer: its first access is what the buffer holds. Null for other values.
+AccessOpInterface getOrigin(mlir::Value buffer);
+/// Whether it is an op of the storage phase that computes: a kernel, an update or a norm.
+bool computes(mlir::Operation *op);
+/// The storage of a buffer; empty for other values.
+llvm::StringRef getStorageOf(mlir::Value buffer);
+/// Whether two indices are one value, or equal constants.
+bool isSameIndex(mlir::Value a, mlir::Value b);
 
-/// A group's chunks are multiples of this many elements: whole blocks also in bf16.
+/// The number of elements of which a group's chunks are multiples: whole blocks also in bf16.
 inline constexpr int64_t kChunkUnit = BOA_BLOCK_BYTES / 2;
 
 /// The number of `chunks` that are delayed into the next step: the share, rounded to whole

@@ -7,6 +7,7 @@
 #include "dialect/Boa.h"
 
 #include "llvm/ADT/TypeSwitch.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 
@@ -22,8 +23,8 @@ using namespace mlir;
 
 namespace boa {
 
-/// Of at most kMostElements. The entry of a storage has its parameters one behind another, in one
-/// dimension that no BLAS sees.
+/// Whether the type has at most kMostElements. The entry of a storage has its parameters one behind
+/// another, in one dimension that no BLAS sees.
 static bool hasElements(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && tensor.hasStaticShape() &&
@@ -53,7 +54,26 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, T
                      << contents;
 }
 
+namespace {
+/// An attribute of another type than an integer is no index: boa.step refuses it.
+struct ConstantIndex : IndexOpInterface::ExternalModel<ConstantIndex, arith::ConstantOp> {
+  int64_t compute(Operation *op, const IndexValues &) const {
+    return cast<IntegerAttr>(cast<arith::ConstantOp>(op).getValue())
+        .getValue()
+        .sextOrTrunc(64)
+        .getSExtValue();
+  }
+};
+struct BothConditions : IndexOpInterface::ExternalModel<BothConditions, arith::AndIOp> {
+  int64_t compute(Operation *op, const IndexValues &values) const {
+    return values.get(op->getOperand(0)) & values.get(op->getOperand(1));
+  }
+};
+} // namespace
+
 void BoaDialect::initialize() {
+  arith::ConstantOp::attachInterface<ConstantIndex>(*getContext());
+  arith::AndIOp::attachInterface<BothConditions>(*getContext());
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "dialect/BoaAttributes.cpp.inc"

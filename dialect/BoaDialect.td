@@ -78,6 +78,7 @@ def Boa_Dialect : Dialect {
     An argument of a stage's function is named after its parameter, or after the stage whose
     result it is.
   }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
@@ -234,7 +235,7 @@ def Boa_NumberAttr : ConfinedAttr<F64Attr, [AttrConstraint<
     CPred<"::boa::IsFloat32(::llvm::cast<::mlir::FloatAttr>($_self).getValueAsDouble())">,
     "that f32 holds: 0, or between 1.18e-38 and 3.4e38">]>;
 
-/// As many as the language allows.
+/// The number of layers of a stage or a group: as many as the language allows.
 def Boa_RepeatAttr : ConfinedAttr<I64Attr, [IntMinValue<1>, IntMaxValue<65536>]>;
 
 def Boa_InitAttr : EnumAttr<Boa_Dialect, Boa_Init, "init">;

@@ -57,28 +57,43 @@ def Boa_CostOpInterface : OpInterface<"CostOpInterface"> {
 def Boa_AccessOpInterface : OpInterface<"AccessOpInterface"> {
   let cppNamespace = "::boa";
   let description = [{
-    An op of the step or storage phase that touches entries of storages by name. Passes
-    take all dependences from this interface: order, legality, liveness, traffic. The
-    operands of an op say how it uses its buffers.
+    An op of the step or storage phase. Passes take all dependences from this interface and
+    from upstream's memory effects: order, legality, liveness, traffic. Its accesses name
+    entries of storages. Its effects say what it does to each buffer:
+
+    | effects on a buffer | the op |
+    |---|---|
+    | read | reads it |
+    | read, write | updates it: adds to what is there |
+    | write | writes it whole |
+    | allocate, write | opens it, as a result: boa.prefetch brings contents, boa.create does not |
+    | free | ends it |
+
+    A write on no buffer and no storage is one that no other op may pass: a sum of norms, a
+    copy that a release retains.
   }];
   let methods = [
     InterfaceMethod<"The chunks that it touches. The storages are those of `module`: an op may be"
       " outside of it, in a copy of a step.",
-      "::llvm::SmallVector<::boa::StorageAccess>", "getAccesses", (ins "::mlir::ModuleOp":$module)>
+      "::llvm::SmallVector<::boa::StorageAccess>", "getAccesses", (ins "::mlir::ModuleOp":$module),
+      [{}], [{ return {}; }]>,
+    InterfaceMethod<"The chunk on which it works, of buffers that may hold more. Null: it works on"
+      " all that they hold.",
+      "::mlir::Value", "getChunk", (ins), [{}], [{ return {}; }]>,
+    InterfaceMethod<"Where it runs in the storage phase: its buffers are in that memory.",
+      "::boa::Queue", "getQueue", (ins), [{}], [{ return ::boa::Queue::none; }]>
   ];
 }
 
-def Boa_ChunkOpInterface : OpInterface<"ChunkOpInterface"> {
+def Boa_IndexOpInterface : OpInterface<"IndexOpInterface"> {
   let cppNamespace = "::boa";
   let description = [{
-    An op that may stand in a loop over chunks whose iterations run at once
-    (dialect/ChunkLoops.h). Its results are buffers that its iteration opens.
+    An op of a boa.step that computes an index or a condition, which passes compute, too.
+    arith.constant and arith.andi have it as an external model.
   }];
   let methods = [
-    InterfaceMethod<"Whether it touches `chunk` alone of an entry, and uses it for nothing else, or"
-      " only buffers that its iteration has `opened`.",
-      "bool", "staysInIteration",
-      (ins "::mlir::Value":$chunk, "::llvm::ArrayRef<::mlir::Value>":$opened)>
+    InterfaceMethod<"Its result, given its operands. A condition is 0 or 1.",
+      "int64_t", "compute", (ins "const ::boa::IndexValues &":$values)>
   ];
 }
 

@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace boa {
 
-/// Saved values are aligned as parameters are: to 64 bytes in any type.
+/// The alignment of saved values, which is that of parameters: 64 bytes in any type.
 static constexpr int64_t kSavedAlignment = 32; // elements
 
 namespace {

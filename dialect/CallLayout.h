@@ -44,12 +44,12 @@ struct CallSlot {
 struct CallLayout {
   llvm::SmallVector<CallSlot> inputs, outputs;
 
-  /// The outputs that a launch adds to, gradients of side inputs and parameters and caches, and
-  /// those that it writes whole: its buffers come in that order.
+  /// The outputs that a launch adds to (gradients of side inputs and of parameters, and caches),
+  /// and those that it writes whole. Its buffers come in that order.
   llvm::SmallVector<CallSlot> updates() const;
   llvm::SmallVector<CallSlot> writes() const;
 
-  /// Of a function for which `findFault` finds nothing.
+  /// The layout of a function for which `findFault` finds nothing.
   static CallLayout get(mlir::FunctionOpInterface func);
   /// The reason why a call of `func` has no layout: a type that is no tensor of static
   /// shape, or a parameter that does not exist. Empty if it has one.

@@ -24,7 +24,8 @@ namespace boa {
 // Against the function
 //===----------------------------------------------------------------------===//
 
-/// Weights come as they are stored: f32, or bf16, which the kernel widens.
+/// Whether an operand may have this type. Weights come as they are stored: f32, or bf16, which the
+/// kernel widens.
 static bool accepts(const CallSlot &slot, Type found) {
   if (found == slot.type)
     return true;
@@ -33,7 +34,7 @@ static bool accepts(const CallSlot &slot, Type found) {
          tensor.getShape() == slot.type.getShape() && tensor.getElementType().isBF16();
 }
 
-/// Of what a call or launch gives, or takes back, against the slots of the layout.
+/// Checks the values that a call or launch takes, or gives back, against the slots of the layout.
 static LogicalResult verifySlots(Operation *op, FlatSymbolRefAttr callee, StringRef what,
                                  ArrayRef<CallSlot> slots, ArrayRef<Type> found, bool input) {
   if (slots.size() != found.size())
@@ -101,7 +102,7 @@ static SmallVector<Type> contentsOf(OperandRange buffers) {
       buffers, [](Value buffer) { return cast<BufferType>(buffer.getType()).getContents(); });
 }
 
-/// Some buffers of a launch against those of the kernel.
+/// Checks some buffers of a launch against those of the kernel.
 static LogicalResult verifyBuffers(LaunchOp launch, StringRef does, ArrayAttr kernel,
                                    OperandRange buffers) {
   SmallVector<Type> found = contentsOf(buffers);

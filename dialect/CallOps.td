@@ -8,6 +8,7 @@
 #define BOA_CALL_OPS_TD
 
 include "dialect/BoaDialect.td"
+include "dialect/BoaInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
@@ -15,7 +16,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 // Step phase
 //===----------------------------------------------------------------------===//
 
-def Boa_CallOp : Boa_Op<"call", [MemoryEffects<[]>, Boa_NamesResults,
+def Boa_CallOp : Boa_Op<"call", [MemoryEffects<[]>, Boa_AccessOpInterface, Boa_NamesResults,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs a stage's function on packed parameters";
   let description = [{
@@ -34,21 +35,24 @@ def Boa_CallOp : Boa_Op<"call", [MemoryEffects<[]>, Boa_NamesResults,
 // Storage phase
 //===----------------------------------------------------------------------===//
 
-def Boa_LaunchOp : Boa_Op<"launch", [AttrSizedOperandSegments,
-    DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead, MemWrite]>]> {
+def Boa_LaunchOp : Boa_Op<"launch", [AttrSizedOperandSegments, Boa_AccessOpInterface,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs a kernel on the compute queue";
   let description = [{
     `boa.launch @block_backward reads(%x, %w) updates(%g) writes(%dx)`: the buffers of
     `boa.kernel @block_backward`. Before --boa-outline-kernels it is a function: they hold its
     operands and its results; weights may be stored as bf16.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Boa_BufferType>:$reads,
-                       Variadic<Boa_BufferType>:$updates, Variadic<Boa_BufferType>:$writes);
+  let arguments = (ins FlatSymbolRefAttr:$kernel,
+                       Arg<Variadic<Boa_BufferType>, "", [MemRead]>:$reads,
+                       Arg<Variadic<Boa_BufferType>, "", [MemRead, MemWrite]>:$updates,
+                       Arg<Variadic<Boa_BufferType>, "", [MemWrite]>:$writes);
   let assemblyFormat = [{
     $kernel (`reads` `(` $reads^ `:` custom<BufferTypes>(type($reads)) `)`)?
     (`updates` `(` $updates^ `:` custom<BufferTypes>(type($updates)) `)`)?
     (`writes` `(` $writes^ `:` custom<BufferTypes>(type($writes)) `)`)? attr-dict
   }];
+  let extraClassDeclaration = "::boa::Queue getQueue() { return ::boa::Queue::compute; }";
 }
 
 #endif // BOA_CALL_OPS_TD

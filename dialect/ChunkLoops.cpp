@@ -6,29 +6,48 @@
 //===----------------------------------------------------------------------===//
 #include "dialect/ChunkLoops.h"
 
-#include "dialect/EntryAccess.h"
-
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 
 namespace boa {
 
+/// Whether an op touches `chunk` alone, and uses it for nothing else, or changes only buffers that
+/// its iteration has `opened`.
+static bool staysInIteration(AccessOpInterface op, Value chunk, ArrayRef<Value> opened) {
+  const SmallVector<StorageAccess> accesses = op.getAccesses(op->getParentOfType<ModuleOp>());
+  auto isOfChunk = [&](const StorageAccess &access) {
+    return access.chunk == chunk && access.count == 1;
+  };
+  if (op.getChunk() == chunk || (!accesses.empty() && llvm::all_of(accesses, isOfChunk)))
+    return llvm::count(op->getOperands(), chunk) == 1;
+  SmallVector<MemoryEffects::EffectInstance> effects;
+  cast<MemoryEffectOpInterface>(*op).getEffects(effects);
+  llvm::erase_if(effects, [](const MemoryEffects::EffectInstance &effect) {
+    return isa<MemoryEffects::Read>(effect.getEffect());
+  });
+  return !effects.empty() &&
+         llvm::all_of(effects, [&](const MemoryEffects::EffectInstance &effect) {
+           return effect.getValue() && llvm::is_contained(opened, effect.getValue());
+         });
+}
+
 bool canRunAsOne(LoopOp loop) {
   if (loop.getDimension() != Dimension::chunk)
     return false;
   SmallVector<Value> opened;
   for (Operation &op : *loop.getBlock()) {
-    auto ofChunk = dyn_cast<ChunkOpInterface>(op);
-    if (ofChunk && ofChunk.staysInIteration(loop.getInductionVar(), opened))
+    auto access = dyn_cast<AccessOpInterface>(op);
+    if (access && staysInIteration(access, loop.getInductionVar(), opened))
       llvm::append_range(opened, op.getResults());
     else if (!op.hasTrait<OpTrait::ConstantLike>())
       return false;
   }
   // What is open at the end of an iteration is open in the next.
   return llvm::all_of(opened, [](Value buffer) {
-    return llvm::count_if(buffer.getUsers(),
-                          [](Operation *user) { return isa<ReleaseOp>(user); }) == 1;
+    return llvm::count_if(buffer.getUsers(), [&](Operation *user) {
+             return hasEffect<MemoryEffects::Free>(user, buffer);
+           }) == 1;
   });
 }
 
@@ -36,13 +55,13 @@ LoopOp findLoopBeyond(StepOp step, int64_t most) {
   llvm::DenseSet<StringRef> retained; // storages
   step.walk([&](ReleaseOp release) {
     if (release.getRetain())
-      retained.insert(storageOf(release.getBuffer()));
+      retained.insert(getStorageOf(release.getBuffer()));
   });
   auto isOne = [&](LoopOp loop) {
     SmallVector<StringRef> opened;
     for (Operation &op : *loop.getBlock())
       for (Value buffer : op.getResults())
-        if (StringRef storage = storageOf(buffer); !storage.empty())
+        if (StringRef storage = getStorageOf(buffer); !storage.empty())
           opened.push_back(storage);
     return loop.getOrder() == LoopOrder::forward && canRunAsOne(loop) && !opened.empty() &&
            llvm::none_of(opened, [&](StringRef storage) { return retained.contains(storage); });

@@ -15,9 +15,9 @@ namespace boa {
 /// iterations may then run at once.
 bool canRunAsOne(LoopOp loop);
 
-/// The loop that brings a step to more than `most` iterations that passes run one by one; null:
-/// there is none. Those of a loop over chunks that can run as one, and meets no retained copy,
-/// count as one.
+/// The loop that brings a step to more than `most` iterations that passes run one by one; null if
+/// there is none. The iterations of a loop over chunks count as one if it can run as one and meets
+/// no retained copy.
 LoopOp findLoopBeyond(StepOp step, int64_t most);
 
 } // namespace boa

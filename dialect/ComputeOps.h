@@ -33,10 +33,11 @@ inline mlir::RankedTensorType tensorType(mlir::Value value) {
 inline Shape shapeOf(mlir::Value value) { return tensorType(value).getShape(); }
 inline int64_t lastDim(mlir::Value value) { return tensorType(value).getShape().back(); }
 inline double elements(mlir::Value value) { return double(tensorType(value).getNumElements()); }
-/// Rows: all leading dimensions together.
+/// The number of rows: the product of all leading dimensions.
 inline double rows(mlir::Value value) { return elements(value) / double(lastDim(value)); }
 
-/// Succeed if the value has that shape, or rank. `name` is that of the value in the error.
+/// Succeeds if the value has that shape, or that rank. `name` is the name of the value in the
+/// error.
 mlir::LogicalResult verifyShape(mlir::Operation *op, llvm::StringRef name, mlir::Value value,
                                 Shape expected);
 mlir::LogicalResult verifyRank(mlir::Operation *op, llvm::StringRef name, mlir::Value value,

@@ -109,7 +109,7 @@ bool isPlace(Attribute value) {
 
 namespace {
 
-/// A number in the range of its row, or its default.
+/// Whether the value is a number in the range of its row, or its default.
 bool isNumber(Attribute value, const SettingRow &row) {
   std::optional<double> number = numberOf(value, isReal(row.kind));
   return number && (row.Contains(*number) || *number == std::stod(row.value));
@@ -139,7 +139,7 @@ bool fits(Attribute value, const SettingRow &row) {
   }
 }
 
-/// `"a", "b" or "c"`.
+/// The words as a sentence has them: `"a", "b" or "c"`.
 std::string describeWords(StringRef list) {
   std::string text;
   const std::vector<std::string> words = SplitWords(list);
@@ -199,7 +199,8 @@ std::string describe(const SettingRow &row) {
 // All values
 //===----------------------------------------------------------------------===//
 
-/// The settings of a dictionary, all keys of which stand behind `prefix`. `what`: "@plan".
+/// Verifies the settings of a dictionary, all keys of which begin with `prefix`. `what` names it:
+/// "@plan".
 LogicalResult verify(Operation *op, const std::string &what, DictionaryAttr settings,
                      const std::vector<SettingRow> &rows, const std::string &prefix) {
   for (NamedAttribute given : settings) {

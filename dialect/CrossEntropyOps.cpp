@@ -45,7 +45,7 @@ double CrossEntropyGradOp::getFlops() { return 12 * elements(getLogits()); }
 // By blocks of the vocabulary
 //===----------------------------------------------------------------------===//
 
-/// `sums` [batch, 3, time] for targets [batch, time].
+/// Checks that `sums` is [batch, 3, time] for targets [batch, time].
 static LogicalResult verifySums(Operation *op, StringRef name, Value sums, Shape targets) {
   if (targets.size() == 2)
     return verifyShape(op, name, sums, {targets[0], 3, targets[1]});

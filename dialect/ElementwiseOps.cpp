@@ -79,12 +79,6 @@ void GeluOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operan
 double GeluOp::getFlops() { return (getExact() ? 48 : 16) * elements(getY()); }
 double GeluGradOp::getFlops() { return (getExact() ? 52 : 24) * elements(getDx()); }
 
-void SiluOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
-  operands.push_back(SiluGradOp::create(builder, getLoc(), getX(), results[0]));
-}
-double SiluOp::getFlops() { return 12 * elements(getY()); }
-double SiluGradOp::getFlops() { return 16 * elements(getDx()); }
-
 //===----------------------------------------------------------------------===//
 // boa.cast
 //===----------------------------------------------------------------------===//
@@ -98,8 +92,8 @@ bool CastOp::isExact() {
   return APFloat::isRepresentableBy(semantics(getX()), semantics(getY()));
 }
 
-/// A cast to the same type is none; one of what was cast exactly is one of what it was
-/// cast from. (After one that rounds there is something to lose.)
+/// Removes a cast to the same type, and a cast back of what was cast exactly. (A cast that rounds
+/// loses something.)
 OpFoldResult CastOp::fold(FoldAdaptor) {
   if (getX().getType() == getY().getType())
     return getX();

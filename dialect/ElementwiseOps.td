@@ -55,17 +55,30 @@ def Boa_DropoutOp : Boa_DifferentiableOp<"dropout", [AllTypesMatch<["x", "y"]>, 
   let hasVerifier = 1;
 }
 
-class Boa_ActivationOp<string mnemonic>
-    : Boa_DifferentiableOp<mnemonic, [SameOperandsAndResultType, Boa_RowByRow]> {
-  let arguments = (ins Boa_Tensor:$x);
-  let results = (outs Boa_Tensor:$y);
-  let assemblyFormat = "$x attr-dict `:` type($x)";
-}
-class Boa_ActivationGradOp<string mnemonic>
-    : Boa_ComputeOp<mnemonic, [SameOperandsAndResultType]> {
-  let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$dy);
-  let results = (outs Boa_Tensor:$dx);
-  let assemblyFormat = "$x `,` $dy attr-dict `:` type($x)";
+/// An activation y = f(x), and the op of its gradient. `name` is that of their classes, of which
+/// Boa_NAMEOp and Boa_NAMEGradOp follow; `flops` and `gradFlops` are operations on one element.
+/// passes/kernels/ConvertBoaToLinalg.cpp has the formulas.
+multiclass Boa_Activation<string name, string mnemonic, string what, int flops, int gradFlops> {
+  def Op : Boa_DifferentiableOp<mnemonic, [SameOperandsAndResultType, Boa_RowByRow]> {
+    let summary = what;
+    let arguments = (ins Boa_Tensor:$x);
+    let results = (outs Boa_Tensor:$y);
+    let assemblyFormat = "$x attr-dict `:` type($x)";
+    let extraClassDefinition = [{
+      void $cppClass::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
+        operands.push_back(}] # name # [{GradOp::create(builder, getLoc(), getX(), results[0]));
+      }
+      double $cppClass::getFlops() { return }] # !cast<string>(flops) # [{ * elements(getY()); }
+    }];
+  }
+  def GradOp : Boa_ComputeOp<mnemonic # "_grad", [SameOperandsAndResultType]> {
+    let summary = "dy times the derivative of boa." # mnemonic # " at x";
+    let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$dy);
+    let results = (outs Boa_Tensor:$dx);
+    let assemblyFormat = "$x `,` $dy attr-dict `:` type($x)";
+    let extraClassDefinition =
+        "double $cppClass::getFlops() { return " # !cast<string>(gradFlops) # " * elements(getDx()); }";
+  }
 }
 def Boa_GeluOp : Boa_DifferentiableOp<"gelu", [SameOperandsAndResultType, Boa_RowByRow]> {
   let summary = "GELU, tanh form (GPT-2): x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))";
@@ -83,12 +96,7 @@ def Boa_GeluGradOp : Boa_ComputeOp<"gelu_grad", [SameOperandsAndResultType]> {
   let results = (outs Boa_Tensor:$dx);
   let assemblyFormat = "$x `,` $dy (`exact` $exact^)? attr-dict `:` type($x)";
 }
-def Boa_SiluOp : Boa_ActivationOp<"silu"> {
-  let summary = "x * sigmoid(x)";
-}
-def Boa_SiluGradOp : Boa_ActivationGradOp<"silu_grad"> {
-  let summary = "dy times the derivative of boa.silu at x";
-}
+defm Boa_Silu : Boa_Activation<"Silu", "silu", "x * sigmoid(x)", /*flops=*/12, /*gradFlops=*/16>;
 
 def Boa_CastOp : Boa_Op<"cast", [Pure, Boa_RowByRow, Boa_WidensItself,
     DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>,

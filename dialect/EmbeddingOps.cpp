@@ -45,7 +45,7 @@ double EmbeddingGradOp::getFlops() { return elements(getDy()); }
 // By blocks of the table
 //===----------------------------------------------------------------------===//
 
-/// `found` [batch, time, width + 3] for a table [tokens, width].
+/// Checks that `found` is [batch, time, width + 3] for a table [tokens, width].
 static LogicalResult verifyFound(Operation *op, Value found, StringRef tableName, Value table) {
   if (failed(verifyRank(op, "rows", found, 3)) || failed(verifyRank(op, tableName, table, 2)))
     return failure();

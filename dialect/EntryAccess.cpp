@@ -35,7 +35,8 @@ LogicalResult verifyAccess(Operation *op, FlatSymbolRefAttr name, OperandRange i
   return success();
 }
 
-/// `made`: a result that is written, as opposed to an operand that is read.
+/// The name of what a storage holds. `made` says that it is a result that is written, as opposed to
+/// an operand that is read.
 static StringRef getRoleName(StorageOp storage, bool made) {
   switch (storage.getRole()) {
   case Role::weights:

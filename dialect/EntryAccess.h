@@ -16,23 +16,21 @@
 
 namespace boa {
 
-/// The storage must exist, be indexed in all its dimensions and, where `value`
-/// is given, have entries of that type.
+/// Checks that the storage exists, that all its dimensions are indexed and, if `value` is given,
+/// that its entries have that type.
 mlir::LogicalResult verifyAccess(mlir::Operation *op, mlir::FlatSymbolRefAttr name,
                                  mlir::OperandRange indices, mlir::Type value,
                                  mlir::SymbolTableCollection &tables);
 
-/// Empty for a storage that does not exist. Outside the loop over layers several entries with
-/// one role are live side by side: there the name adds the stage, or the layer's number.
-/// `made`: a result that is written, as opposed to an operand that is read.
+/// The name of an entry's value; empty for a storage that does not exist. Outside the loop over
+/// layers several entries of one role are live side by side: there the name adds the stage, or the
+/// layer's number. `made` says that it is a result that is written, as opposed to an operand that
+/// is read.
 std::string getEntryName(mlir::Operation *op, mlir::FlatSymbolRefAttr name,
                          mlir::ValueRange indices, bool chunk, bool made);
 
-/// Whether it is that of a loop over layers, perhaps shifted.
+/// Whether the index is that of a loop over layers, perhaps shifted.
 bool isLayerIndex(mlir::Value index);
-
-/// The storage of a buffer; empty if what made it is not known.
-llvm::StringRef storageOf(mlir::Value buffer);
 
 } // namespace boa
 

@@ -13,7 +13,7 @@ include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Boa_ReadOp : Boa_Op<"read", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-    DeclareOpInterfaceMethods<Boa_AccessOpInterface>,
+    DeclareOpInterfaceMethods<Boa_AccessOpInterface, ["getAccesses"]>,
     MemoryEffects<[MemRead]>, Boa_NamesResults]> {
   let summary = "the value of a storage's entry: `boa.read @checkpoints[%l, %m] : tensor<...>`";
   let arguments = (ins FlatSymbolRefAttr:$storage, Variadic<Index>:$indices);
@@ -21,7 +21,7 @@ def Boa_ReadOp : Boa_Op<"read", [DeclareOpInterfaceMethods<SymbolUserOpInterface
   let assemblyFormat = "$storage `[` $indices `]` attr-dict `:` type($value)";
 }
 def Boa_WriteOp : Boa_Op<"write", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-    DeclareOpInterfaceMethods<Boa_AccessOpInterface>,
+    DeclareOpInterfaceMethods<Boa_AccessOpInterface, ["getAccesses"]>,
     MemoryEffects<[MemWrite]>]> {
   let summary = "sets a storage's entry";
   let arguments = (ins AnyStaticShapeTensor:$value, FlatSymbolRefAttr:$storage,
@@ -29,7 +29,7 @@ def Boa_WriteOp : Boa_Op<"write", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
   let assemblyFormat = "$value `,` $storage `[` $indices `]` attr-dict `:` type($value)";
 }
 def Boa_AccumulateOp : Boa_Op<"accumulate", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-    DeclareOpInterfaceMethods<Boa_AccessOpInterface>,
+    DeclareOpInterfaceMethods<Boa_AccessOpInterface, ["getAccesses"]>,
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "adds to a storage's entry: a reduction, free to be reordered";
   let description = [{

@@ -22,7 +22,7 @@ namespace boa {
 // Syntax
 //===----------------------------------------------------------------------===//
 
-/// What follows the signature, each behind its name, unless it is its default.
+/// The clauses behind the signature. A clause that is its default is left out.
 static constexpr StringLiteral kClauses[] = {"reads",     "updates", "writes", "costs",
                                              "workspace", "scratch", "tables"};
 
@@ -88,8 +88,8 @@ SmallVector<Type> KernelOp::getBuffers() {
   return types;
 }
 
-/// A value lies in one of the buffers of which the first has this number. Past the end of it, the
-/// kernel would write over another.
+/// Checks that a value lies in one of the buffers of which the first has this number. Past the end
+/// of it, the kernel would write over another.
 static LogicalResult verifyPlace(KernelOp kernel, DictionaryAttr attrs, Type type, StringRef does,
                                  int64_t first, ArrayAttr buffers) {
   const auto buffer = attrs ? attrs.getAs<IntegerAttr>(kBufferAttr) : IntegerAttr();
@@ -149,7 +149,7 @@ static LogicalResult verifyPlaces(KernelOp kernel) {
   return success();
 }
 
-/// {frequencies = [1.0], function = "sine", type = tensor<4x1xf32>}
+/// Whether it describes a table: {frequencies = [1.0], function = "sine", type = tensor<4x1xf32>}
 static bool isTable(Attribute value) {
   auto table = dyn_cast<DictionaryAttr>(value);
   if (!table || table.size() != 3)

@@ -26,7 +26,7 @@ def Boa_CostAttr : Boa_Attr<"Cost", "cost"> {
   let genVerifyDecl = 1;
 }
 
-/// As many bytes as fit one program.
+/// A number of bytes that one program can have.
 def Boa_BytesAttr : ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<72057594037927936>]>;
 
 def Boa_KernelOp : Boa_Op<"kernel", [AffineScope, AutomaticAllocationScope, FunctionOpInterface,
@@ -73,7 +73,7 @@ def Boa_KernelOp : Boa_Op<"kernel", [AffineScope, AutomaticAllocationScope, Func
     /// Replaces a function whose arguments and results have their places.
     static KernelOp replace(::mlir::FunctionOpInterface func, ::mlir::TypeRange reads,
                             ::mlir::TypeRange updates, ::mlir::TypeRange writes);
-    /// What the buffers hold, in the order of a launch.
+    /// The contents of the buffers, in the order of a launch.
     ::llvm::SmallVector<::mlir::Type> getBuffers();
 
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }

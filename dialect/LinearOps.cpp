@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace boa {
 
-/// `y`[rows, out] for `x`[rows, in], where `weight` is [in, out], or [out, in].
+/// Checks `y`[rows, out] of a product of `x`[rows, in] and `weight`, [in, out] or [out, in].
 static LogicalResult verifyLinear(Operation *op, Value x, Value weight, Value y, bool transpose) {
   if (failed(verifyRank(op, "x", x, 1, /*exact=*/false)))
     return failure();

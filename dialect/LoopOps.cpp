@@ -103,7 +103,7 @@ void LoopOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
-/// Indices of entries and chunks fit 32 bits, as in the runtime's ABI.
+/// Whether a number is an index: those of entries and chunks fit 32 bits, as in the runtime's ABI.
 static bool isIndex(int64_t value) { return value >= -kMostExtent && value <= kMostExtent; }
 
 LogicalResult LoopOp::verify() {
@@ -144,12 +144,15 @@ LogicalResult ShiftOp::verify() {
     return success();
   return emitOpError("expected a constant of 32 bits but found ") << int64_t(getBy());
 }
+int64_t ShiftOp::compute(const IndexValues &values) { // what overflows is out of all bounds
+  return (Checked(values.get(getIndex())) + int64_t(getBy())).value_or(-1);
+}
 void ShiftOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   const int64_t by = getBy();
   setName(getResult(), by > 0 ? "next" : by < 0 ? "previous" : "");
 }
 
-/// `index` must be the induction variable of a loop.
+/// Checks that `index` is the induction variable of a loop.
 static LogicalResult verifyInductionVar(Operation *op, Value index) {
   auto arg = dyn_cast<BlockArgument>(index);
   if (!arg || !isa_and_nonnull<LoopOp>(arg.getOwner()->getParentOp()))
@@ -158,11 +161,13 @@ static LogicalResult verifyInductionVar(Operation *op, Value index) {
 }
 
 LogicalResult AtFirstOp::verify() { return verifyInductionVar(*this, getIndex()); }
+int64_t AtFirstOp::compute(const IndexValues &values) { return values.getEnds(getIndex()).first; }
 void AtFirstOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getResult(), isLayerIndex(getIndex()) ? "begin" : "first");
 }
 
 LogicalResult AtLastOp::verify() { return verifyInductionVar(*this, getIndex()); }
+int64_t AtLastOp::compute(const IndexValues &values) { return values.getEnds(getIndex()).second; }
 void AtLastOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getResult(), isLayerIndex(getIndex()) ? "end" : "last");
 }

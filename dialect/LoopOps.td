@@ -8,12 +8,14 @@
 #define BOA_LOOP_OPS_TD
 
 include "dialect/BoaDialect.td"
+include "dialect/BoaInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/LoopLikeInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Boa_LoopOp : Boa_Op<"loop", [ParentOneOf<["StepOp", "LoopOp"]>, SingleBlock, NoTerminator,
                                  AttrSizedOperandSegments, RecursiveMemoryEffects,
-                                 Boa_NamesArguments]> {
+                                 LoopLikeOpInterface, Boa_NamesArguments]> {
   let summary = "a loop over layers, micro-batches or chunks";
   let description = [{
     The induction variable takes the values lower .. upper-1: ascending
@@ -41,6 +43,7 @@ def Boa_LoopOp : Boa_Op<"loop", [ParentOneOf<["StepOp", "LoopOp"]>, SingleBlock,
     ::mlir::Block *getBlock() { return &getBody().front(); }
     ::mlir::BlockArgument getInductionVar() { return getBlock()->getArgument(0); }
     int64_t getTripCount() { return getUpper() - getLower(); }
+    ::llvm::SmallVector<::mlir::Region *> getLoopRegions() { return {&getBody()}; }
     /// Whether it runs downward for this parity.
     bool isDescending(int64_t parity) {
       return getOrder() == ::boa::LoopOrder::snake ? (parity + int64_t(getPhase())) & 1
@@ -53,7 +56,8 @@ def Boa_LoopOp : Boa_Op<"loop", [ParentOneOf<["StepOp", "LoopOp"]>, SingleBlock,
                                  CArg<"LoopOrder", "LoopOrder::forward">:$order)>];
 }
 
-def Boa_ShiftOp : Boa_Op<"shift", [Pure, SameOperandsAndResultType, Boa_NamesResults]> {
+def Boa_ShiftOp : Boa_Op<"shift", [Pure, SameOperandsAndResultType, Boa_NamesResults,
+    DeclareOpInterfaceMethods<Boa_IndexOpInterface>]> {
   let summary = "an index plus a constant: `boa.shift %l, 1`";
   let arguments = (ins Index:$index, I64Attr:$by);
   let results = (outs Index:$result);
@@ -61,14 +65,16 @@ def Boa_ShiftOp : Boa_Op<"shift", [Pure, SameOperandsAndResultType, Boa_NamesRes
   let hasVerifier = 1;
 }
 
-def Boa_AtFirstOp : Boa_Op<"at_first", [Pure, Boa_NamesResults]> {
+def Boa_AtFirstOp : Boa_Op<"at_first", [Pure, Boa_NamesResults,
+    DeclareOpInterfaceMethods<Boa_IndexOpInterface>]> {
   let summary = "whether the loop of this induction variable is in its first iteration";
   let arguments = (ins Index:$index);
   let results = (outs I1:$result);
   let assemblyFormat = "$index attr-dict";
   let hasVerifier = 1;
 }
-def Boa_AtLastOp : Boa_Op<"at_last", [Pure, Boa_NamesResults]> {
+def Boa_AtLastOp : Boa_Op<"at_last", [Pure, Boa_NamesResults,
+    DeclareOpInterfaceMethods<Boa_IndexOpInterface>]> {
   let summary = "whether the loop of this induction variable is in its last iteration";
   let arguments = (ins Index:$index);
   let results = (outs I1:$result);

@@ -10,7 +10,8 @@ using namespace mlir;
 
 namespace boa {
 
-/// `like` has the shape of x; vectors have its last dimension, or that of one of its heads.
+/// Checks that `like` has the shape of x. Vectors must have its last dimension, or that of one of
+/// its heads.
 template <typename Op>
 static LogicalResult verifyNorm(Op op, StringRef name, Value like,
                                 ArrayRef<std::pair<StringRef, Value>> vectors) {

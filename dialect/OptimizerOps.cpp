@@ -70,7 +70,7 @@ static bool isScalar(Type type) {
           llvm::is_contained({1u, 8u, 16u, 32u, 64u}, type.getIntOrFloatBitWidth()));
 }
 
-/// An op of the body: a target has code for it, and it ends no program.
+/// Checks an op of the body: every target has code for it, and it ends no program.
 static LogicalResult verifyArithmetic(Operation *op) {
   if (!isArithmetic(op))
     return op->emitOpError("is unknown in a boa.optimizer: expected arithmetic of scalars");
@@ -89,7 +89,8 @@ static LogicalResult verifyArithmetic(Operation *op) {
   return success();
 }
 
-/// Its one block takes `inputs`, and yields `results` values of f32. Any number if negative.
+/// Checks that the region has one block, which takes `inputs` and yields `results` values of f32:
+/// any number if `results` is negative.
 static LogicalResult verifyFunction(OptimizerOp op, Region &region, StringRef name,
                                     ArrayRef<Type> inputs, int64_t results) {
   if (!region.hasOneBlock())

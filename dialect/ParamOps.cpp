@@ -20,7 +20,7 @@ namespace boa {
 // boa.group
 //===----------------------------------------------------------------------===//
 
-/// Parameters begin at multiples of 64 bytes also when stored as bf16.
+/// The alignment of parameters: 64 bytes also when they are stored as bf16.
 static constexpr int64_t kParamAlignment = 32; // elements
 static constexpr int64_t kChunks = 16;
 static constexpr int64_t kMaxChunkElements = 2 << 20;
@@ -67,7 +67,7 @@ LogicalResult GroupOp::verify() {
          << kFrozenPrefix << "NAME but found @" << getSymName() << (getFrozen() ? " frozen" : "");
 }
 
-/// As in the language.
+/// The most elements of a group, as in the language.
 static constexpr int64_t kMostGroupElements = int64_t(1) << 50;
 
 LogicalResult GroupOp::verifyRegions() {
@@ -141,7 +141,7 @@ double ParamOp::getDecay(double ofMatrices) {
   return getType().getRank() >= 2 ? ofMatrices : 0;
 }
 
-/// As in the language (settings.def).
+/// The largest factor of a rate, as in the language (settings.def).
 static constexpr double kMostRateFactor = 1000;
 
 LogicalResult ParamOp::verify() {

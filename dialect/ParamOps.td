@@ -98,10 +98,10 @@ def Boa_ParamOp : Boa_Op<"param", [Symbol, HasParent<"GroupOp">]> {
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::RankedTensorType":$type,
                                  "Init":$init, "double":$scale)>];
   let extraClassDeclaration = [{
-    /// Among the parameters of its stage.
+    /// The place of the parameter among those of its stage.
     int64_t getPlace();
     double getRateFactor();
-    /// Where the optimizer's is `ofMatrices`.
+    /// The decay of the parameter, if that of the optimizer is `ofMatrices`.
     double getDecay(double ofMatrices);
   }];
 }

@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace boa {
 
-/// Parts of the last dimension, in all others like the whole.
+/// Checks that the parts divide the last dimension of the whole, and are like it in all others.
 static LogicalResult verifyParts(Operation *op, ValueRange parts, Value whole) {
   if (failed(verifyRank(op, "a tensor", whole, 1, /*exact=*/false)))
     return failure();

@@ -17,7 +17,7 @@ def Boa_SplitOp : Boa_DifferentiableOp<"split", [Boa_RowByRow]> {
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Of all parts: those that nothing uses have zeros.
+    /// Takes the gradients of all parts: those that nothing uses have zeros.
     bool usesGradientOf(unsigned result) { return true; }
   }];
 }

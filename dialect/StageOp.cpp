@@ -76,8 +76,8 @@ LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &tables) {
 // Names of arguments of a stage's functions
 //===----------------------------------------------------------------------===//
 
-/// The arguments of one function, in order. Side inputs, after `x`, have the names of their
-/// stages. The last activation that a backward function takes is the gradient of the stage's
+/// The names of the arguments of one function, in order. Side inputs, after `x`, have the names of
+/// their stages. The last activation that a backward function takes is the gradient of the stage's
 /// result.
 static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, StageFunction function,
                                                ArrayRef<StringRef> sides, bool takesTargets,

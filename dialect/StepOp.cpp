@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "dialect/ChunkLoops.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -37,13 +36,14 @@ static const TrafficRow *findRow(StringRef run) {
   return llvm::find_if(kTrafficRows, [&](const TrafficRow &row) { return row.word == run; });
 }
 
-/// A word that the custom form can read back.
+/// Whether the custom form can read the word back.
 static bool isLabel(StringRef name) {
   return findRow(name) == std::end(kTrafficRows) && !name.empty() && !llvm::isDigit(name.front()) &&
          llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
-/// {read = {weights = 12 : i64}, ...}: directions, labels and bytes only.
+/// Whether the custom form can print {read = {weights = 12 : i64}, ...}: directions, labels and
+/// bytes only.
 static bool isPrintable(Attribute attr) {
   auto directions = dyn_cast_or_null<DictionaryAttr>(attr);
   return directions && !directions.empty() &&
@@ -79,7 +79,7 @@ static void printTrafficRow(OpAsmPrinter &printer, StringRef run, NamedAttribute
   printer << line;
 }
 
-/// Adds the attributes that it printed to `elided`.
+/// Prints the traffic. Adds the attributes that it printed to `elided`.
 static void printTraffic(OpAsmPrinter &printer, StepOp step, SmallVectorImpl<StringRef> &elided) {
   SmallVector<std::pair<StringRef, DictionaryAttr>> rows;
   for (const TrafficRow &row : kTrafficRows)
@@ -99,8 +99,8 @@ static void printTraffic(OpAsmPrinter &printer, StepOp step, SmallVectorImpl<Str
   printer << '}';
 }
 
-/// weights 12, momentum 24. If the list is empty, `next` becomes the first word after it, if
-/// there is one.
+/// Parses `weights 12, momentum 24`. If the list is empty, `next` becomes the first word after it,
+/// if there is one.
 static ParseResult parseBytes(OpAsmParser &parser, DictionaryAttr &result, StringRef &next) {
   NamedAttrList labels;
   StringRef label;
@@ -197,35 +197,23 @@ void StepOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
-bool isIndexOp(Operation *op) {
-  if (auto constant = dyn_cast<arith::ConstantOp>(op))
-    return constant.getType().isIntOrIndex();
-  if (auto both = dyn_cast<arith::AndIOp>(op))
-    return both.getType().isInteger(1);
-  return isa<ShiftOp, AtFirstOp, AtLastOp>(op);
-}
-static bool isStepOp(Operation *op) {
-  return isa<LoopOp, ReadOp, WriteOp, AccumulateOp, CallOp, OptimizerUpdateOp, GradientNormOp,
-             FinishNormOp, PrefetchOp, CreateOp, CopyOp, OffloadOp, ReleaseOp, LaunchOp, UpdateOp,
-             NormOp>(op);
-}
-
-/// The numbers of steps grow without end: they say which update it is, whether one
-/// is pending and in what direction a loop runs, but index nothing.
+/// Checks the uses of the numbers of steps. These grow without end: they say which update it is,
+/// whether one is pending and in what direction a loop runs, but index nothing.
 static LogicalResult verifyStepNumbers(StepOp step) {
+  auto indexes = [](Operation *op, Value number) {
+    auto access = dyn_cast<AccessOpInterface>(op);
+    return isa<IndexOpInterface>(op) ||
+           (access && (access.getChunk() == number ||
+                       llvm::any_of(access.getAccesses(op->getParentOfType<ModuleOp>()),
+                                    [&](const StorageAccess &touched) {
+                                      return touched.chunk == number ||
+                                             llvm::is_contained(touched.indices, number);
+                                    })));
+  };
   for (Value number : {step.getStep(), step.getPending()})
-    for (OpOperand &use : number.getUses()) {
-      Operation *op = use.getOwner();
-      auto loop = dyn_cast<LoopOp>(op);
-      if (isa<FinishNormOp>(op) || (loop && loop.getParity() == number) ||
-          (loop && loop.getGuard() == number))
-        continue;
-      if (auto update = dyn_cast<UpdateOp>(op); update && update.getChunk() != number)
-        continue;
-      if (auto update = dyn_cast<OptimizerUpdateOp>(op); update && update.getLayer() != number)
-        continue;
-      return op->emitOpError("uses the number of a step as an index");
-    }
+    for (Operation *user : number.getUsers())
+      if (indexes(user, number))
+        return user->emitOpError("uses the number of a step as an index");
   return success();
 }
 
@@ -240,7 +228,7 @@ LogicalResult StepOp::verify() {
   return success();
 }
 
-/// Passes run each iteration.
+/// Checks the number of iterations, since passes run each of them.
 static LogicalResult verifyIterations(StepOp step) {
   if (LoopOp loop = findLoopBeyond(step, kMostIterations))
     return loop.emitOpError("brings the step to more than ")
@@ -257,9 +245,11 @@ LogicalResult StepOp::verifyRegions() {
       op->emitOpError("expected the pending step of the boa.step as its guard");
       return WalkResult::interrupt();
     }
-    if (isIndexOp(op) || isStepOp(op))
+    auto isIndex = [](Type type) { return type.isIntOrIndex(); };
+    if (isa<LoopOp, AccessOpInterface>(op) ||
+        (isa<IndexOpInterface>(op) && llvm::all_of(op->getResultTypes(), isIndex)))
       return WalkResult::advance();
-    if (llvm::any_of(op->getResultTypes(), [](Type type) { return type.isIntOrIndex(); }))
+    if (llvm::any_of(op->getResultTypes(), isIndex))
       op->emitOpError("computes an index or a condition in a boa.step: expected boa.shift, "
                       "boa.at_first, boa.at_last, arith.andi or a constant");
     else

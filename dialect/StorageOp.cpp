@@ -130,7 +130,7 @@ static void printPools(OpAsmPrinter &printer, Operation *, ArrayAttr pools) {
 // Verifier
 //===----------------------------------------------------------------------===//
 
-/// The chunks of an entry, each once.
+/// Checks that the homes have the chunks of an entry, each once.
 static LogicalResult verifyHomes(StorageOp op, ArrayRef<HomeAttr> homes) {
   int64_t chunks = op.getChunks();
   Checked housed = 0;
@@ -146,7 +146,7 @@ static LogicalResult verifyHomes(StorageOp op, ArrayRef<HomeAttr> homes) {
   return success();
 }
 
-/// The entries, each once.
+/// Checks that the homes have the entries, each once.
 static LogicalResult verifyHomes(StorageOp op) {
   int64_t entries = op.getEntryCount(), end = 0;
   for (auto [i, range] : llvm::enumerate(op.getHomes().getAsRange<EntryHomesAttr>())) {
@@ -164,7 +164,7 @@ static LogicalResult verifyHomes(StorageOp op) {
   return success();
 }
 
-/// In whole blocks, as the runtime stores them.
+/// The bytes of chunks in whole blocks, as the runtime stores them.
 static Checked bytesOf(StorageOp op, Checked chunks) { return chunks * op.getChunkBytes(); }
 
 static LogicalResult verifyPools(StorageOp op, ArrayAttr pools) {

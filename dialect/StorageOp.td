@@ -42,7 +42,7 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
       for (int64_t dim : getDims()) count *= dim;
       return count;
     }
-    /// What traffic is counted by: the role, or the name of the optimizer's state.
+    /// The label by which traffic is counted: the role, or the name of the optimizer's state.
     ::llvm::StringRef getLabel();
 
     /// Bytes of an entry, and of a chunk: whole blocks.
@@ -54,7 +54,7 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
       ::boa::Tier tier;
       int64_t first, count;
     };
-    /// In order, one after another; they cover the entry.
+    /// The homes of an entry in order, one after another. They cover the entry.
     ::llvm::SmallVector<HomeRange, 2> getHomeRanges(int64_t entry);
     /// The ranges of chunks [first, first + count).
     ::llvm::SmallVector<HomeRange, 2> getHomeRanges(int64_t entry, int64_t first, int64_t count);
@@ -62,7 +62,7 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     struct EntryRange {
       int64_t first, count;
     };
-    /// In order, one after another; they cover the storage.
+    /// The ranges of entries in order, one after another. They cover the storage.
     ::llvm::SmallVector<EntryRange, 2> getEntryRanges();
     /// Whether a chunk lives there.
     bool livesOn(::boa::Tier tier);

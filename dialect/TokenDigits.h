@@ -11,7 +11,8 @@
 
 namespace boa {
 
-/// Behind each row that goes from block to block of a table (boa.embedding_block).
+/// The number of digits of a token behind each row that goes from block to block of a table
+/// (boa.embedding_block).
 inline constexpr int64_t kTokenDigits = 3;
 
 } // namespace boa

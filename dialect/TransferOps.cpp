@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "dialect/EntryAccess.h"
 
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
 using namespace mlir;
 
 namespace boa {
@@ -16,7 +18,7 @@ template <typename OpTy> static StorageAccess accessOf(OpTy op, Kind kind) {
   return {kind, op.getStorageAttr(), op.getIndices(), op.getFirst(), 0, int64_t(op.getCount())};
 }
 
-/// Some chunks have a first one, and a number of 32 bits, as in the runtime's ABI.
+/// Checks that chunks have a first one, and a number of 32 bits, as in the runtime's ABI.
 template <typename OpTy> static LogicalResult verifyChunks(OpTy op) {
   const int64_t count = op.getCount();
   if (bool(op.getFirst()) == (count != 0) && count >= 0 && count <= kMostExtent)
@@ -25,18 +27,24 @@ template <typename OpTy> static LogicalResult verifyChunks(OpTy op) {
          << kMostExtent << ", or neither, but found count = " << count;
 }
 
-Operation *getOrigin(Value buffer) {
-  Operation *op = buffer.getDefiningOp();
-  return isa_and_nonnull<PrefetchOp, CreateOp>(op) ? op : nullptr;
+AccessOpInterface getOrigin(Value buffer) {
+  return isa<BufferType>(buffer.getType()) ? buffer.getDefiningOp<AccessOpInterface>()
+                                           : AccessOpInterface();
 }
 
-StringRef storageOf(Value buffer) {
-  Operation *op = getOrigin(buffer);
-  if (auto prefetch = dyn_cast_or_null<PrefetchOp>(op))
-    return prefetch.getStorage();
-  if (auto create = dyn_cast_or_null<CreateOp>(op))
-    return create.getStorage();
-  return {};
+bool computes(Operation *op) {
+  auto access = dyn_cast<AccessOpInterface>(op);
+  return access && (access.getQueue() == Queue::compute || access.getQueue() == Queue::optimizer);
+}
+
+StringRef getStorageOf(Value buffer) {
+  AccessOpInterface origin = getOrigin(buffer);
+  return origin ? origin.getAccesses(origin->getParentOfType<ModuleOp>())[0].storage.getValue()
+                : StringRef();
+}
+
+bool isSameIndex(Value a, Value b) {
+  return a == b || isEqualConstantIntOrValue(getAsOpFoldResult(a), getAsOpFoldResult(b));
 }
 
 SmallVector<StorageAccess> PrefetchOp::getAccesses(ModuleOp) {
@@ -67,12 +75,9 @@ void CreateOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
                                     /*made=*/true));
 }
 
-bool CopyOp::staysInIteration(Value, ArrayRef<Value> opened) {
-  return llvm::is_contained(opened, getTo());
-}
 LogicalResult CopyOp::verify() {
   if (getFrom().getType().getContents() != getTo().getType().getContents() ||
-      (!storageOf(getFrom()).empty() && storageOf(getFrom()) != storageOf(getTo())))
+      (getOrigin(getFrom()) && getStorageOf(getFrom()) != getStorageOf(getTo())))
     return emitOpError("expected two buffers of one storage");
   if (!getTo().getDefiningOp<CreateOp>())
     return emitOpError("expected a buffer to fill that boa.create made");
@@ -88,8 +93,10 @@ LogicalResult OffloadOp::verifySymbolUses(SymbolTableCollection &tables) {
                       tables);
 }
 
-bool ReleaseOp::staysInIteration(Value, ArrayRef<Value> opened) {
-  return !getRetain() && llvm::is_contained(opened, getBuffer());
+void ReleaseOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  effects.emplace_back(MemoryEffects::Free::get(), &getBufferMutable());
+  if (getRetain()) // a copy that a later prefetch finds
+    effects.emplace_back(MemoryEffects::Write::get());
 }
 
 } // namespace boa

@@ -12,20 +12,16 @@ include "dialect/BoaInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
+defvar transferred = "::boa::Queue getQueue() { return ::boa::Queue::transfer; }";
+
 class Boa_StorageAccessOp<string mnemonic, list<Trait> traits = []>
-    : Boa_Op<mnemonic, !listconcat([AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>,
-                                    DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-                                    DeclareOpInterfaceMethods<Boa_AccessOpInterface>,
-                                    Boa_ChunkOpInterface], traits)> {
-  code accessors = [{
+    : Boa_Op<mnemonic, !listconcat([
+          AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+          DeclareOpInterfaceMethods<Boa_AccessOpInterface, ["getAccesses"]>], traits)> {
+  let extraClassDeclaration = transferred # [{
     /// The chunks touched: [first, first + count); count 0: the whole entry.
     bool isWholeEntry() { return getCount() == 0; }
-    bool staysInIteration(::mlir::Value chunk, ::llvm::ArrayRef<::mlir::Value>) {
-      return getFirst() == chunk && getCount() == 1 &&
-             ::llvm::count((*this)->getOperands(), chunk) == 1;
-    }
   }];
-  let extraClassDeclaration = accessors;
   let hasVerifier = 1;
 }
 
@@ -43,10 +39,10 @@ def Boa_PrefetchOp : Boa_StorageAccessOp<"prefetch", [Boa_NamesResults]> {
     ```
     The type is that of the whole entry, even if the buffer holds only some chunks.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$storage, Variadic<Index>:$indices,
-                       Optional<Index>:$first,
+  let arguments = (ins Arg<FlatSymbolRefAttr, "", [MemRead, MemWrite]>:$storage,
+                       Variadic<Index>:$indices, Optional<Index>:$first,
                        DefaultValuedAttr<I64Attr, "0">:$count, Optional<I1>:$zero);
-  let results = (outs Boa_BufferType:$buffer);
+  let results = (outs Res<Boa_BufferType, "", [MemAlloc, MemWrite]>:$buffer);
   let assemblyFormat = [{
     $storage `[` $indices `]` (`chunk` $first^ `count` $count)? (`zero` $zero^)? attr-dict
     `:` type($buffer)
@@ -54,15 +50,15 @@ def Boa_PrefetchOp : Boa_StorageAccessOp<"prefetch", [Boa_NamesResults]> {
 }
 def Boa_CreateOp : Boa_StorageAccessOp<"create", [Boa_NamesResults]> {
   let summary = "a buffer for chunks of an entry, contents undefined: for a kernel's result";
-  let arguments = (ins FlatSymbolRefAttr:$storage, Variadic<Index>:$indices,
-                       Optional<Index>:$first, DefaultValuedAttr<I64Attr, "0">:$count);
-  let results = (outs Boa_BufferType:$buffer);
+  let arguments = (ins Arg<FlatSymbolRefAttr, "", [MemWrite]>:$storage,
+                       Variadic<Index>:$indices, Optional<Index>:$first,
+                       DefaultValuedAttr<I64Attr, "0">:$count);
+  let results = (outs Res<Boa_BufferType, "", [MemAlloc]>:$buffer);
   let assemblyFormat = [{
     $storage `[` $indices `]` (`chunk` $first^ `count` $count)? attr-dict `:` type($buffer)
   }];
 }
-def Boa_CopyOp : Boa_Op<"copy", [DeclareOpInterfaceMethods<Boa_ChunkOpInterface>,
-    MemoryEffects<[MemRead, MemWrite]>]> {
+def Boa_CopyOp : Boa_Op<"copy", [Boa_AccessOpInterface]> {
   let summary = "copies chunks of an entry from one buffer to another";
   let description = [{
     For an entry that is live in two spaces at once: a kernel made the gradient on the
@@ -72,24 +68,27 @@ def Boa_CopyOp : Boa_Op<"copy", [DeclareOpInterfaceMethods<Boa_ChunkOpInterface>
     boa.copy %g to %g.c : <tensor<4096xf32>, device>, <tensor<4096xf32>, host>
     ```
   }];
-  let arguments = (ins Boa_BufferType:$from, Boa_BufferType:$to);
+  let arguments = (ins Arg<Boa_BufferType, "", [MemRead]>:$from,
+                       Arg<Boa_BufferType, "", [MemWrite]>:$to);
   let assemblyFormat = "$from `to` $to attr-dict `:` type($from) `,` type($to)";
   let hasVerifier = 1;
+  let extraClassDeclaration = transferred;
 }
 def Boa_OffloadOp : Boa_StorageAccessOp<"offload"> {
   let summary = "takes chunks of an entry home";
   let description = [{
     Writes each chunk to its home. Nothing moves for a chunk whose home is the buffer.
   }];
-  let arguments = (ins Boa_BufferType:$buffer, FlatSymbolRefAttr:$storage,
+  let arguments = (ins Arg<Boa_BufferType, "", [MemRead]>:$buffer,
+                       Arg<FlatSymbolRefAttr, "", [MemWrite]>:$storage,
                        Variadic<Index>:$indices, Optional<Index>:$first,
                        DefaultValuedAttr<I64Attr, "0">:$count);
   let assemblyFormat = [{
     $buffer `,` $storage `[` $indices `]` (`chunk` $first^ `count` $count)? attr-dict `:` type($buffer)
   }];
 }
-def Boa_ReleaseOp : Boa_Op<"release", [DeclareOpInterfaceMethods<Boa_ChunkOpInterface>,
-    MemoryEffects<[MemRead, MemWrite]>]> {
+def Boa_ReleaseOp : Boa_Op<"release", [Boa_AccessOpInterface,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "frees a slot; with `retain` its contents stay for the next prefetch";
   let description = [{
     The next prefetch of exactly the same chunks finds a retained copy, in this run of
@@ -98,6 +97,7 @@ def Boa_ReleaseOp : Boa_Op<"release", [DeclareOpInterfaceMethods<Boa_ChunkOpInte
   }];
   let arguments = (ins Boa_BufferType:$buffer, Optional<I1>:$retain);
   let assemblyFormat = "$buffer (`retain` $retain^)? attr-dict `:` type($buffer)";
+  let extraClassDeclaration = transferred;
 }
 
 #endif // BOA_TRANSFER_OPS_TD

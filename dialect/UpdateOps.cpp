@@ -73,13 +73,13 @@ SmallVector<StorageAccess> GradientNormOp::getAccesses(ModuleOp) {
 // Storage phase
 //===----------------------------------------------------------------------===//
 
-/// `buffer` must be of the group's storage for `role`, and hold a packed entry.
+/// Checks that `buffer` is of the group's storage for `role`, and holds a packed entry.
 static LogicalResult verifyPart(Operation *op, GroupOp group, Role role, Value buffer,
                                 ArrayRef<Type> elements) {
   if (!buffer)
     return success();
   std::string expected = getStorageName(role, group.getSymName());
-  if (StringRef found = storageOf(buffer); !found.empty() && found != expected)
+  if (StringRef found = getStorageOf(buffer); !found.empty() && found != expected)
     return op->emitOpError("expected a buffer of @")
            << expected << " as " << getStorageName(role) << " but found one of @" << found;
   Type contents = cast<BufferType>(buffer.getType()).getContents();
@@ -93,7 +93,7 @@ static LogicalResult verifyPart(Operation *op, GroupOp group, Role role, Value b
          << contents;
 }
 
-/// The buffers must be of the group's states, in their order.
+/// Checks that the buffers are of the group's states, in their order.
 static LogicalResult verifyStates(UpdateOp op, GroupOp group) {
   SmallVector<StorageOp, 4> states =
       getTrainedStorages(group->getParentOfType<ModuleOp>(), group.getSymName());
@@ -102,7 +102,7 @@ static LogicalResult verifyStates(UpdateOp op, GroupOp group) {
     return op.emitOpError("expected ") << states.size() << " states of @" << group.getSymName()
                                        << " but found " << op.getStates().size();
   for (auto [storage, buffer] : llvm::zip(states, op.getStates())) {
-    if (StringRef found = storageOf(buffer); !found.empty() && found != storage.getSymName())
+    if (StringRef found = getStorageOf(buffer); !found.empty() && found != storage.getSymName())
       return op.emitOpError("expected a buffer of @")
              << storage.getSymName() << " as " << storage.getLabel() << " but found one of @"
              << found;
@@ -115,10 +115,6 @@ static LogicalResult verifyStates(UpdateOp op, GroupOp group) {
   return success();
 }
 
-/// Of an entry that is open around the loop, it touches its chunk.
-bool UpdateOp::staysInIteration(Value chunk, ArrayRef<Value>) {
-  return getChunk() == chunk && llvm::count((*this)->getOperands(), chunk) == 1;
-}
 LogicalResult UpdateOp::verifySymbolUses(SymbolTableCollection &tables) {
   auto group = tables.lookupNearestSymbolFrom<GroupOp>(*this, getGroupAttr());
   if (!group)

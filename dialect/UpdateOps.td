@@ -17,7 +17,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 //===----------------------------------------------------------------------===//
 
 def Boa_OptimizerUpdateOp : Boa_Op<"optimizer_update", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-    DeclareOpInterfaceMethods<Boa_AccessOpInterface>,
+    DeclareOpInterfaceMethods<Boa_AccessOpInterface, ["getAccesses"]>,
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "one optimizer step on chunks of a group's entry";
   let description = [{
@@ -35,13 +35,14 @@ def Boa_OptimizerUpdateOp : Boa_Op<"optimizer_update", [DeclareOpInterfaceMethod
 }
 
 def Boa_GradientNormOp : Boa_Op<"gradient_norm", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-    DeclareOpInterfaceMethods<Boa_AccessOpInterface>,
+    DeclareOpInterfaceMethods<Boa_AccessOpInterface, ["getAccesses"]>,
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "adds one entry of @gradients.G to the global norm of this step";
   let arguments = (ins FlatSymbolRefAttr:$group, Index:$layer);
   let assemblyFormat = "$group `[` $layer `]` attr-dict";
 }
-def Boa_FinishNormOp : Boa_Op<"finish_norm", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Boa_FinishNormOp : Boa_Op<"finish_norm", [Boa_AccessOpInterface,
+    MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "all gradients are in: fixes the clipping factor of `step`";
   let arguments = (ins Index:$step);
   let assemblyFormat = "$step attr-dict";
@@ -51,9 +52,10 @@ def Boa_FinishNormOp : Boa_Op<"finish_norm", [MemoryEffects<[MemRead, MemWrite]>
 // Storage phase
 //===----------------------------------------------------------------------===//
 
+defvar optimizes = "::boa::Queue getQueue() { return ::boa::Queue::optimizer; }";
+
 def Boa_UpdateOp : Boa_Op<"update", [AttrSizedOperandSegments,
-    DeclareOpInterfaceMethods<Boa_ChunkOpInterface>,
-    DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemRead, MemWrite]>]> {
+    Boa_AccessOpInterface, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the optimizer on one chunk, on the optimizer queue";
   let description = [{
     Each buffer belongs to the group's storage of that role, and holds the entry or the
@@ -62,21 +64,26 @@ def Boa_UpdateOp : Boa_Op<"update", [AttrSizedOperandSegments,
     all buffers are in the memory of the optimizer: `update` of `boa.config @plan`.
   }];
   let arguments = (ins FlatSymbolRefAttr:$group, Index:$chunk, Index:$step,
-                       Boa_BufferType:$weights, Boa_BufferType:$gradient,
-                       Optional<Boa_BufferType>:$low, Variadic<Boa_BufferType>:$states);
+                       Arg<Boa_BufferType, "", [MemRead, MemWrite]>:$weights,
+                       Arg<Boa_BufferType, "", [MemRead]>:$gradient,
+                       Arg<Optional<Boa_BufferType>, "", [MemRead, MemWrite]>:$low,
+                       Arg<Variadic<Boa_BufferType>, "", [MemRead, MemWrite]>:$states);
   let assemblyFormat = [{
     $group `chunk` $chunk `step` $step `weights` `(` $weights `:` type($weights) `)`
     `gradient` `(` $gradient `:` type($gradient) `)`
     (`low` `(` $low^ `:` custom<BufferType>(type($low)) `)`)?
     (`states` `(` $states^ `:` custom<BufferTypes>(type($states)) `)`)? attr-dict
   }];
+  let extraClassDeclaration = optimizes;
 }
-def Boa_NormOp : Boa_Op<"norm", [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-    MemoryEffects<[MemRead, MemWrite]>]> {
+def Boa_NormOp : Boa_Op<"norm", [Boa_AccessOpInterface,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemWrite]>]> {
   let summary = "adds the squares of a gradient buffer to the global norm";
   let description = [{ Runs on the same memory as the updates. }];
-  let arguments = (ins FlatSymbolRefAttr:$group, Boa_BufferType:$gradient);
+  let arguments = (ins FlatSymbolRefAttr:$group,
+                       Arg<Boa_BufferType, "", [MemRead]>:$gradient);
   let assemblyFormat = "$group `gradient` $gradient attr-dict `:` type($gradient)";
+  let extraClassDeclaration = optimizes;
 }
 
 #endif // BOA_UPDATE_OPS_TD

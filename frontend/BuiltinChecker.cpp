@@ -148,8 +148,8 @@ Operand BuiltinChecker::activation() {
   auto x = activationAt(0, "x");
   if (!x)
     return Operand();
-  Operation result =
-      operation(call.name == "gelu" ? OperationKind::Gelu : OperationKind::Silu, {x->value});
+  Operation result = operation(OperationKind::Activation, {x->value});
+  result.function = call.name;
   result.exact = isSet("exact");
   return finish(std::move(result), shape(*x));
 }

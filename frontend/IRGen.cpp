@@ -218,12 +218,13 @@ private:
                             builder.getF64FloatAttr(operation.number), optional(operation.heads))
               .getY();
       break;
-    case OperationKind::Gelu:
-      result = GeluOp::create(builder, loc, type, in(0), operation.exact).getY();
+    case OperationKind::Activation: {
+      OperationState state(loc, "boa." + operation.function, in(0), type);
+      if (operation.exact)
+        state.addAttribute("exact", builder.getUnitAttr());
+      result = builder.create(state)->getResult(0);
       break;
-    case OperationKind::Silu:
-      result = SiluOp::create(builder, loc, type, in(0)).getY();
-      break;
+    }
     case OperationKind::Rotary:
       result = generateRotary(operation, loc, type);
       break;

@@ -68,8 +68,7 @@ enum class OperationKind {
   Embedding,
   LayerNorm,
   RmsNorm,
-  Gelu,
-  Silu,
+  Activation,
   Rotary,
   Attention,
   CrossEntropy,
@@ -97,7 +96,9 @@ struct Operation {
   std::vector<uint32_t> results;
   /// Linear: the weight is [out, in].
   bool transpose = false;
-  /// Gelu.
+  /// Activation: the name of its op, which is that of the builtin.
+  std::string function;
+  /// Activation: gelu by erf.
   bool exact = false;
   /// Attention, Rotary; of a norm 0: it is of the whole last dimension.
   int64_t heads = 0;

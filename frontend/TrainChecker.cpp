@@ -348,7 +348,7 @@ private:
                    "expected 'device cpu', 'device split' or 'device cuda' but found 'device" +
                        (field.label ? " " + word : "") + "'");
     machine.device = *device;
-    machine.memory = MemoryOf(*device);
+    machine.memory = TraitsOf(*device).memory;
   }
 
   /// False: there are too many.

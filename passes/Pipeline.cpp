@@ -7,7 +7,6 @@
 #include "passes/Pipeline.h"
 
 #include "dialect/Config.h"
-#include "passes/target/cpu/CpuPipeline.h"
 #include "passes/model/CanonicalText.h"
 #include "passes/Passes.h"
 #include "passes/storage/FitMemory.h"
@@ -19,16 +18,6 @@
 using namespace mlir;
 
 namespace boa {
-
-PipelineOptions PipelineOptions::get(ModuleOp module) {
-  const Config config(module);
-  PipelineOptions options;
-  options.device = config.machine.device;
-  options.offersAttention = config.machine.attention == AttentionKind::cudnn;
-  options.tf32 = config.machine.products == ProductKind::tf32;
-  options.ownProducts = config.machine.gemm == GemmKind::own;
-  return options;
-}
 
 /// Keeps the text of the model phase on the module until the descriptor takes it.
 struct KeepCanonicalText : PassWrapper<KeepCanonicalText, OperationPass<ModuleOp>> {
@@ -88,8 +77,9 @@ private:
   ModuleOp described;
 };
 
-/// Adds the descriptions of kernels that are launched, or describes those of the program, which are
-/// in the LLVM dialect. Their constants are sized by the module.
+/// Adds the descriptions of kernels that are launched, and puts the size of their constants on the
+/// module. If there are none yet, describes the kernels of the program, which are in the LLVM
+/// dialect.
 struct DescribeKernels : PassWrapper<DescribeKernels, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DescribeKernels)
   explicit DescribeKernels(OwningOpRef<ModuleOp> *described) : described(described) {}
@@ -109,7 +99,7 @@ struct DescribeKernels : PassWrapper<DescribeKernels, OperationPass<ModuleOp>> {
   }
 
 private:
-  /// Without what they do.
+  /// Makes a module of the kernels, without their bodies.
   static OwningOpRef<ModuleOp> describe(ModuleOp program) {
     OwningOpRef<ModuleOp> described = ModuleOp::create(program.getLoc());
     if (Attribute bytes = program->getAttr(kConstantsAttr))
@@ -141,17 +131,7 @@ static void buildKernels(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createOutlineKernels());
   if (options.described && *options.described)
     pm.addPass(std::make_unique<DropKernels>(**options.described));
-  if (options.device == DeviceKind::cuda) {
-    CudaPipelineOptions cuda;
-    cuda.code = options.deviceCode;
-    cuda.blockRows = options.blockRows;
-    cuda.offersAttention = options.offersAttention;
-    cuda.tf32 = options.tf32;
-    cuda.ownProducts = options.ownProducts;
-    buildCudaPipeline(pm, cuda);
-  } else {
-    buildCpuPipeline(pm, options.blockRows, options.deviceCode != DeviceCode::none);
-  }
+  options.target->buildKernels(pm, options.kernels);
   if (options.described)
     pm.addPass(std::make_unique<DescribeKernels>(options.described));
 }
@@ -160,7 +140,7 @@ static void buildKernels(OpPassManager &pm, const PipelineOptions &options) {
 struct MeasureKernels : PassWrapper<MeasureKernels, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MeasureKernels)
   explicit MeasureKernels(PipelineOptions options) : options(options) {
-    this->options.deviceCode = DeviceCode::none; // no kernel runs
+    this->options.kernels.code = DeviceCode::none; // no kernel runs
   }
   StringRef getName() const override { return "MeasureKernels"; }
   void runOnOperation() override {

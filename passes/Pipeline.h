@@ -7,8 +7,7 @@
 #ifndef BOA_PASSES_PIPELINE_H
 #define BOA_PASSES_PIPELINE_H
 
-#include "dialect/Config.h"
-#include "passes/target/cuda/CudaPipeline.h"
+#include "passes/target/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -17,7 +16,7 @@
 
 namespace boa {
 
-/// Where to stop: after which phase the module is looked at.
+/// The phase behind which the pipeline stops, so that the module can be looked at.
 enum class Phase { model, step, storage, llvm };
 
 /// Whether the program trains, computes the logits of a text (@predict), or continues a text with
@@ -26,31 +25,24 @@ enum class Purpose { train, predict, generate };
 
 struct PipelineOptions {
   Purpose purpose = Purpose::train;
-  DeviceKind device = DeviceKind::cpu;
-  DeviceCode deviceCode = DeviceCode::ptx; // of a device of its own
-  int64_t blockRows = 0;                   // of wide products at once; 0: as many as are worth it
-  bool offersAttention = true;             // to cuDNN, where the device is a GPU
-  bool tf32 = false;                       // products of f32 there
-  bool ownProducts = false;                // without cuBLASLt
+  std::shared_ptr<const Target> target = Target::get({});
+  KernelOptions kernels;
   bool onlyFits = false; // asked is whether it fits the memory: no trials that make it faster
   Phase stop = Phase::llvm;
-  /// The kernels of an earlier program of this context, without what they do: those are not
+  /// The kernels of an earlier program of this context, without their bodies: those are not
   /// compiled again, for programs that are simulated. A null module becomes that of this program.
   mlir::OwningOpRef<mlir::ModuleOp> *described = nullptr;
-
-  /// From the module's boa.config @machine.
-  static PipelineOptions get(mlir::ModuleOp module);
 };
 
-/// From the model phase to `options.stop`; after Phase::llvm the module holds
-/// LLVM functions @boa_step, @boa_drain, @boa_evaluate (or those of another purpose), the
-/// kernels, @boa_kernel_table, @boa_program and, for a device of its own,
-/// @boa_device_image. A pure function of the options; the passes read order, delay and places
-/// from boa.config @plan when they run. Before Phase::storage ends, the kernels
-/// of a copy are compiled: the plan of memory includes their workspace.
+/// Runs from the model phase to `options.stop`. After Phase::llvm the module holds LLVM functions
+/// @boa_step, @boa_drain, @boa_evaluate (or those of another purpose), the kernels,
+/// @boa_kernel_table, @boa_program and, for a device of its own, @boa_device_image. It is a pure
+/// function of the options; the passes read order, delay and places from boa.config @plan when they
+/// run. Before Phase::storage ends, the kernels of a copy are compiled: the plan of memory includes
+/// their workspace.
 void buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
 
-/// `--boa-pipeline` for boa-opt.
+/// Registers `--boa-pipeline` for boa-opt.
 void registerPipeline();
 
 } // namespace boa

@@ -66,7 +66,9 @@ absl::Status replaceAutoMemory(CompileRequest &request) {
   auto replace = [&](const char *path, int64_t bytes) {
     request.overrides.push_back(absl::StrCat(path, "=", bytes, " B"));
   };
-  const bool onGpu = (request.target.empty() ? WordOf(machine.device) : request.target) == "cuda";
+  const DeviceKind device =
+      request.target.empty() ? machine.device : *ParseWord<DeviceKind>(request.target);
+  const bool onGpu = !TraitsOf(device).on_host;
   if (ofDevice && onGpu) {
     const absl::StatusOr<int64_t> free = freeOnGpu();
     if (!free.ok())

@@ -40,7 +40,7 @@ absl::Status CompiledProgram::find(Kernels &kernels) {
   absl::Status status = find("boa_kernel_table", kernels.table);
   if (status.ok() && !program.optimizer.name.empty())
     status = find("boa_optimizer", kernels.optimizer);
-  return status.ok() && program.machine.device == DeviceKind::cuda
+  return status.ok() && TraitsOf(program.machine.device).has_image
              ? find("boa_device_image", kernels.image)
              : status;
 }

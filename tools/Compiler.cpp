@@ -9,6 +9,7 @@
 #include "dialect/Config.h"
 #include "frontend/IRGen.h"
 #include "passes/kernels/KernelPipeline.h"
+#include "passes/target/cuda/CudaPipeline.h"
 #include "runtime/data/tokens.h"
 #include "runtime/device/cuda/blas.h"
 #include "runtime/device/simulated.h"
@@ -232,7 +233,7 @@ absl::StatusOr<OwningOpRef<ModuleOp>> Compiler::load(const CompileRequest &reque
     return module;
   MachineSettings machine = Config(**module).machine;
   machine.device = *ParseWord<DeviceKind>(request.target);
-  machine.memory = MemoryOf(machine.device);
+  machine.memory = TraitsOf(machine.device).memory;
   writeConfig(**module, kMachineConfig, machine);
   return module;
 }
@@ -279,16 +280,18 @@ absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Pha
       need = std::move(found);
     return failure(); // to be printed
   });
-  PipelineOptions options = PipelineOptions::get(module);
-  options.deviceCode = request.deviceCode == "ptx" ? DeviceCode::ptx : DeviceCode::emulated;
-  options.blockRows = request.blockRows;
+  const MachineSettings machine = Config(module).machine;
+  PipelineOptions options;
+  options.target = Target::get(machine);
+  options.kernels.code = request.deviceCode == "ptx" ? DeviceCode::ptx : DeviceCode::emulated;
+  options.kernels.blockRows = request.blockRows;
   options.onlyFits = request.onlyFits;
   // No kernel runs, but the memory that they need is that of the machine's device.
   if (request.simulate)
-    options.deviceCode = DeviceCode::none;
+    options.kernels.code = DeviceCode::none;
   options.stop = stop;
   options.purpose = request.purpose;
-  if (options.purpose == Purpose::generate && options.device == DeviceKind::cuda)
+  if (options.purpose == Purpose::generate && !TraitsOf(machine.device).continues_texts)
     return absl::InvalidArgumentError(
         "attention to a cache has no kernel for a GPU yet: add --no-cache, or --target cpu");
   if (!request.kernels.empty())
@@ -353,7 +356,7 @@ static absl::Status checkRates(ModuleOp module) {
 /// has TF32: then the run ends with an error.
 static void useOwnProducts(ModuleOp module) {
   MachineSettings machine = Config(module).machine;
-  if (machine.device != DeviceKind::cuda || machine.gemm == GemmKind::own ||
+  if (!TraitsOf(machine.device).has_libraries || machine.gemm == GemmKind::own ||
       machine.products == ProductKind::tf32 || !cuda::Blas::IsMissing())
     return;
   machine.gemm = GemmKind::own;

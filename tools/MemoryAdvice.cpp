@@ -112,7 +112,8 @@ std::string keep(int64_t layers) { return absl::StrCat("plan.schedule.keep=", la
 /// alone.
 Changes changesOf(const Config &config) {
   Changes changes;
-  if (config.machine.device == DeviceKind::cuda && config.machine.attention != AttentionKind::own)
+  if (TraitsOf(config.machine.device).has_libraries &&
+      config.machine.attention != AttentionKind::own)
     changes.push_back("machine.device.attention=own");
   if (!config.plan.recompute)
     changes.push_back("plan.schedule.recompute=true");

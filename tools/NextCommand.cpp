@@ -85,7 +85,7 @@ std::string nextCommand(const Invocation &training, const std::vector<std::strin
     return wrapped("boa evaluate", given);
   }
   add("--tokenizer", text->tokenizer);
-  if (program.machine.device == DeviceKind::cuda)
+  if (!TraitsOf(program.machine.device).continues_texts)
     given.push_back("--no-cache");
   if (text->kind == SourceKind::chat) {
     given.push_back("--chat");

@@ -23,7 +23,7 @@ namespace boa {
 /// A value for each of some chunks that follow one another. Equal maps have equal runs.
 template <typename T> class ChunkMap {
 public:
-  /// Neighbours with the same value; maximal, but for where a query cuts them.
+  /// Neighbours with the same value. They are maximal, unless a query has cut them.
   struct Run {
     int64_t first, count;
     T value;
@@ -40,7 +40,7 @@ public:
     return {chunk, (next == starts.end() ? end : next->first) - chunk, std::prev(next)->second};
   }
 
-  /// Calls `visit(run)` for what [first, first + count) consists of, in order.
+  /// Calls `visit(run)` for the runs that [first, first + count) consists of, in order.
   template <typename Visit> void forEach(int64_t first, int64_t count, Visit visit) const {
     for (int64_t last = first + count; first < last;) {
       Run run = from(first);

@@ -6,8 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/analysis/Enumeration.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include <vector>
 
 using namespace mlir;
 
@@ -17,23 +16,6 @@ int64_t Position::get(Value value) const {
   auto it = values.find(value);
   assert(it != values.end() && "an index is computed before its uses");
   return it->second;
-}
-
-int64_t Position::compute(Operation *op) const {
-  return llvm::TypeSwitch<Operation *, int64_t>(op)
-      .Case([&](arith::ConstantOp constant) {
-        return cast<IntegerAttr>(constant.getValue()).getValue().sextOrTrunc(64).getSExtValue();
-      })
-      .Case([&](ShiftOp shift) { // what overflows is out of all bounds
-        return (Checked(get(shift.getIndex())) + int64_t(shift.getBy())).value_or(-1);
-      })
-      .Case([&](AtFirstOp at) { return int64_t(ends.lookup(at.getIndex()).first); })
-      .Case([&](AtLastOp at) { return int64_t(ends.lookup(at.getIndex()).second); })
-      .Case([&](arith::AndIOp both) { return get(both.getLhs()) & get(both.getRhs()); })
-      .Default([](Operation *op) -> int64_t {
-        llvm::report_fatal_error("an index that boa.step's verifier should refuse: " +
-                                 op->getName().getStringRef());
-      });
 }
 
 bool Position::isAtLast(LoopOp loop) const { return ends.lookup(loop.getInductionVar()).second; }
@@ -70,9 +52,20 @@ bool dependsOnParity(StepOp step) {
 }
 
 struct Enumerator {
-  Position at;
+  /// An op of a block, as one of these, or as neither. Asked once: a block runs many times.
+  struct Entry {
+    Operation *op;
+    LoopOp loop;
+    IndexOpInterface index;
+  };
   function_ref<void(Operation *, const Position &)> visit;
   function_ref<int64_t(LoopOp, int64_t)> together;
+
+  Enumerator(function_ref<void(Operation *, const Position &)> visit,
+             function_ref<int64_t(LoopOp, int64_t)> together)
+      : visit(visit), together(together) {}
+  Position at;
+  llvm::DenseMap<Block *, std::vector<Entry>> entries;
 
   void run(StepOp step, RunNumbers numbers) {
     at.values[step.getStep()] = numbers.step;
@@ -81,13 +74,18 @@ struct Enumerator {
   }
 
   void run(Block &block) {
-    for (Operation &op : block) {
-      if (auto loop = dyn_cast<LoopOp>(op))
-        run(loop);
-      else if (isIndexOp(&op))
-        at.values[op.getResult(0)] = at.compute(&op);
+    auto [known, isNew] = entries.try_emplace(&block);
+    if (isNew)
+      for (Operation &op : block)
+        known->second.push_back({&op, dyn_cast<LoopOp>(op), dyn_cast<IndexOpInterface>(op)});
+    const ArrayRef<Entry> ops = known->second; // stays where it is while the table grows
+    for (Entry entry : ops) {
+      if (entry.loop)
+        run(entry.loop);
+      else if (entry.index)
+        at.values[entry.op->getResult(0)] = entry.index.compute(at);
       else
-        visit(&op, at);
+        visit(entry.op, at);
     }
   }
 
@@ -127,8 +125,7 @@ struct Enumerator {
 void enumerate(StepOp step, RunNumbers numbers,
                function_ref<void(Operation *, const Position &)> visit,
                function_ref<int64_t(LoopOp, int64_t)> together) {
-  Enumerator enumerator{{}, visit, together};
-  enumerator.run(step, numbers);
+  Enumerator(visit, together).run(step, numbers);
 }
 
 } // namespace boa

@@ -30,28 +30,29 @@ struct RunNumbers {
 /// Whether even steps run in another order than odd ones.
 bool dependsOnParity(StepOp step);
 
-/// Where an enumeration is: concrete values of indices and conditions.
-class Position {
+/// The place of an enumeration: concrete values of indices and conditions.
+class Position final : public IndexValues {
 public:
-  int64_t get(mlir::Value value) const;
+  int64_t get(mlir::Value value) const override;
+  std::pair<bool, bool> getEnds(mlir::Value induction) const override {
+    return ends.lookup(induction);
+  }
   bool test(mlir::Value value, bool ifAbsent) const { return value ? get(value) != 0 : ifAbsent; }
   /// Whether this is the last iteration of a loop around.
   bool isAtLast(LoopOp loop) const;
-  /// How many values `chunk` has at once, from get(chunk) on: more than one in a loop
+  /// The number of values that `chunk` has at once, from get(chunk) on: more than one in a loop
   /// that is taken as one.
   int64_t span(mlir::Value chunk) const { return chunk && chunk == spanned ? spanning : 1; }
-  /// Row-major index of an entry; -1 if out of the storage's bounds.
+  /// The row-major index of an entry; -1 if out of the storage's bounds.
   int64_t getEntry(StorageOp storage, llvm::ArrayRef<mlir::Value> indices) const;
   /// The loops around, outermost first, and where each is.
   using Iteration = llvm::SmallVector<std::pair<Dimension, int64_t>, 3>;
   const Iteration &iteration() const { return loops; }
-  /// Differs between two iterations of one enumeration.
+  /// A number that differs between two iterations of one enumeration.
   int64_t serial() const { return number; }
 
 private:
   friend struct Enumerator;
-  /// The result of index arithmetic whose operands are known.
-  int64_t compute(mlir::Operation *op) const;
 
   llvm::DenseMap<mlir::Value, int64_t> values; // each computed once, where its op stands
   llvm::DenseMap<mlir::Value, std::pair<bool, bool>> ends; // at first, at last
@@ -60,7 +61,7 @@ private:
   mlir::Value spanned;
 };
 
-/// "layer 1, micro_batch 3": the text does not depend on how the loops are nested.
+/// The iteration as text: "layer 1, micro_batch 3". It does not depend on how the loops are nested.
 std::string describeIteration(const Position::Iteration &iteration);
 
 /// Calls `visit` for each op of the entry point in the order in which it runs,

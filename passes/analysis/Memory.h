@@ -34,7 +34,7 @@ public:
     Space space;
     int64_t first, count;
   };
-  /// Chunks [first, first + count) of an entry.
+  /// The chunks [first, first + count) of an entry.
   struct Chunks {
     StorageOp storage;
     int64_t entry, first, count;
@@ -43,11 +43,11 @@ public:
   llvm::SmallVector<Piece, 2> getPieces(Chunks chunks) const;
   /// Whether a buffer of these chunks in `space` is their home itself: one piece there.
   bool isHome(Chunks chunks, Space space) const;
-  /// Whether that holds of the same chunks of every entry.
+  /// Whether that is so for the same chunks of every entry.
   bool isHomeInAllEntries(StorageOp storage, int64_t first, int64_t count, Space space) const;
 
-  /// The pool that gives a slot to a buffer of so many chunks in `space`: the smallest of
-  /// that space that holds it; on one memory, otherwise, of the other space. Null: none.
+  /// The pool that gives a slot to a buffer of so many chunks in `space`: the smallest of that
+  /// space that holds it; on one memory, otherwise, of the other space; null if there is none.
   PoolAttr getPool(StorageOp storage, Space space, int64_t chunks) const;
 
   /// Calls `move` for each link that chunks take from their homes to a buffer in `space`
@@ -55,7 +55,7 @@ public:
   using Move = llvm::function_ref<void(Link, int64_t bytes)>;
   void fetch(Chunks chunks, Space space, Move move) const;
   void offload(Chunks chunks, Space space, Move move) const;
-  /// The same from one buffer to another.
+  /// Calls `move` for each link from one buffer to another.
   void copy(StorageOp storage, int64_t count, Space from, Space to, Move move) const;
 
   /// Whether these chunks pass through a slot in host memory on their way.

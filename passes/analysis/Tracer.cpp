@@ -70,7 +70,7 @@ void Tracer::resume() {
         entry.set(0, storage.getChunks(), kUndefined);
 }
 
-/// The inputs that a trainer brings for a run are not those of the run before.
+/// Brings new inputs: those that a trainer brings for a run are not those of the run before.
 void Tracer::bringInputs() {
   ++brought;
   for (auto storage : module.getOps<StorageOp>()) {
@@ -103,7 +103,7 @@ uint64_t Tracer::valueOf(Version version) const {
   return version < 0 ? made[-version - 1].value : mix(0x7f4a7c15, version);
 }
 
-/// Versions may differ whose value is one.
+/// The value number of versions. Versions may differ whose value is one.
 uint64_t Tracer::valueOf(const Versions &versions, int64_t first, int64_t count) const {
   uint64_t hash = mix(first, count), value = 0;
   int64_t length = 0;
@@ -220,6 +220,7 @@ bool Tracer::updateChunks(Operation *op, StringRef group, int64_t step, int64_t 
 
 Access Tracer::resolve(const StorageAccess &access, StorageOp storage, const Position &at) {
   Access now;
+  now.kind = access.kind;
   now.storage = storage;
   if (access.indices.size() == storage.getDims().size())
     now.entry = at.getEntry(storage, access.indices);
@@ -230,20 +231,34 @@ Access Tracer::resolve(const StorageAccess &access, StorageOp storage, const Pos
   return now;
 }
 
-SmallVector<Access> Tracer::accessesOf(Operation *op, const Position &at) {
+Tracer::Touched &Tracer::touchedBy(Operation *op) {
   std::shared_ptr<Touched> &known = touched[op];
-  if (!known) {
-    known = std::make_shared<Touched>();
-    for (StorageAccess &access : cast<AccessOpInterface>(op).getAccesses(module)) {
-      auto storage = module.lookupSymbol<StorageOp>(access.storage.getAttr());
-      if (storage)
-        known->accesses.push_back({std::move(access), storage});
-      else
-        violation(op, "names a storage that does not exist: @" + access.storage.getValue());
-    }
+  if (known)
+    return *known;
+  known = std::make_shared<Touched>();
+  known->computes = boa::computes(op);
+  for (StorageAccess &access : cast<AccessOpInterface>(op).getAccesses(module)) {
+    auto storage = module.lookupSymbol<StorageOp>(access.storage.getAttr());
+    if (storage)
+      known->accesses.push_back({std::move(access), storage});
+    else
+      violation(op, "names a storage that does not exist: @" + access.storage.getValue());
   }
+  for (OpOperand &operand : op->getOpOperands()) {
+    const bool reads = hasEffect<OpOperand *, MemoryEffects::Read>(op, &operand);
+    const bool writes = hasEffect<OpOperand *, MemoryEffects::Write>(op, &operand);
+    if (reads || writes)
+      (!writes ? known->reads
+       : reads ? known->updates
+               : known->writes)
+          .push_back(operand.getOperandNumber());
+  }
+  return *known;
+}
+
+SmallVector<Access> Tracer::accessesOf(Operation *op, const Position &at) {
   SmallVector<Access> all;
-  for (auto &[access, storage] : known->accesses) {
+  for (auto &[access, storage] : visited->accesses) {
     Access now = resolve(access, storage, at);
     bool inBounds = now.entry >= 0 && now.first >= 0 && now.count > 0 &&
                     now.first + now.count <= int64_t(storage.getChunks());
@@ -260,7 +275,8 @@ Versions &Tracer::homeOf(const Access &access) {
   return homes[StorageOp(access.storage)][access.entry];
 }
 
-/// Of separate memories in that space alone, if one is given.
+/// Drops retained copies. With separate memories it drops those in one space alone, if `in` is
+/// given.
 void Tracer::dropRetained(const Access &access, Operation *by, std::optional<Space> in) {
   llvm::erase_if(retained, [&](const BufferRef &buffer) {
     if (!buffer->access.overlaps(access) || (in && memory.isSeparate() && buffer->space != *in))
@@ -270,7 +286,8 @@ void Tracer::dropRetained(const Access &access, Operation *by, std::optional<Spa
   });
 }
 
-/// Chunks that live alike, none of them in a retained copy: those are taken up one by one.
+/// The number of chunks that live alike, none of them in a retained copy: those are taken up one by
+/// one.
 int64_t Tracer::together(LoopOp loop, int64_t chunk) {
   std::optional<SmallVector<StorageOp, 4>> &known = independent[loop];
   if (!known) {
@@ -301,7 +318,8 @@ int64_t Tracer::together(LoopOp loop, int64_t chunk) {
 
 void Tracer::visit(Operation *op, const Position &at) {
   now = &at;
-  if (isa<LaunchOp, UpdateOp, NormOp>(op))
+  visited = &touchedBy(op);
+  if (visited->computes)
     computes(op);
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](ReadOp read) { this->read(read, at); })
@@ -315,9 +333,10 @@ void Tracer::visit(Operation *op, const Position &at) {
       .Case([&](OffloadOp offload) { this->offload(offload, at); })
       .Case([&](CopyOp copy) { this->copy(copy); })
       .Case([&](ReleaseOp release) { this->release(release, at); })
-      .Case([&](LaunchOp launch) { this->launch(launch); })
+      .Case([&](LaunchOp launch) { compute(launch, launch.getKernel()); })
       .Case([&](UpdateOp update) { this->update(update, at); })
-      .Case([&](NormOp norm) { this->norm(norm); });
+      .Case([&](NormOp norm) { this->norm(norm); })
+      .Default([&](Operation *other) { compute(other, other->getName().getStringRef()); });
 }
 
 bool Tracer::checkGroup(Operation *op, StringRef group) {

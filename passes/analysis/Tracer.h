@@ -32,19 +32,23 @@ namespace boa {
 /// that the program makes are negative.
 using Version = int64_t;
 inline constexpr Version kUndefined = 0;
-/// Zeros of a prefetch: below all versions that a program can make.
+/// The version of zeros of a prefetch: below all versions that a program can make.
 inline constexpr Version kZeros = INT64_MIN;
 using Versions = ChunkMap<Version>;
 
 /// The chunks that an op touches at one point of a run.
 struct Access {
+  StorageAccess::Kind kind = StorageAccess::Kind::read;
   StorageOp storage;
   int64_t entry = -1; // -1: out of bounds
   int64_t first = 0, count = 0;
   int64_t parts = 1;  // as many buffers, of count / parts chunks each, one after another
-  bool fresh = false; // nothing is read
+  bool fresh = false; // its first contents are zeros
 
-  /// Same storage, entry and chunks.
+  /// Whether what is at home matters.
+  bool reads() const { return kind != StorageAccess::Kind::write && !fresh; }
+
+  /// The same for accesses to the same storage, entry and chunks.
   auto key() const {
     return std::make_tuple(const_cast<StorageOp &>(storage).getOperation(), entry, first, count);
   }
@@ -87,7 +91,7 @@ protected:
     bool released = false;
     Versions own; // of its chunks, unless home
 
-    /// Chunks of one of its parts: what its slot holds.
+    /// The number of chunks of one of its parts: its slot holds as many.
     int64_t slotChunks() const { return access.count / access.parts; }
   };
 
@@ -99,22 +103,22 @@ protected:
     Version before;    // what it was added to; 0: nothing
   };
 
-  /// A program that breaks a rule: the first is enough.
+  /// Reports a program that breaks a rule. The first report is enough.
   virtual void violation(mlir::Operation *, const llvm::Twine &) {}
-  /// `op` takes chunks that nothing wrote.
+  /// Reports that `op` takes chunks that nothing wrote.
   virtual void undefinedRead(mlir::Operation *op, const Access &) {}
-  /// `op` takes chunks of an entry, which holds `versions`, in the step phase.
+  /// Reports that `op` takes chunks of an entry, which holds `versions`, in the step phase.
   virtual void valueRead(mlir::Operation *op, const Access &, const Versions &versions) {}
-  /// Before a kernel, an update or a norm of the storage phase.
+  /// Is called before a kernel, an update or a norm of the storage phase.
   virtual void computes(mlir::Operation *) {}
-  /// After a buffer was filled; `retained`: from a retained copy.
+  /// Is called after a buffer was filled. `retained` says that it was from a retained copy.
   virtual void opened(mlir::Operation *, const Buffer &, const Position &, bool retained) {}
   virtual void offloaded(OffloadOp, const Access &, const Buffer &) {}
   virtual void copied(CopyOp, const Buffer &from, const Buffer &to) {}
   virtual void released(ReleaseOp, const Buffer &, const Position &, bool retain) {}
-  /// A retained copy that nothing took up before it became stale.
+  /// Is called for a retained copy that nothing took up before it became stale.
   virtual void dropped(const Buffer &, mlir::Operation *by) {}
-  /// A retained copy that is lost because another entry point runs.
+  /// Is called for a retained copy that is lost because another entry point runs.
   virtual void abandoned(const Buffer &) {}
 
   /// The versions of all chunks of an entry in its home.
@@ -123,7 +127,7 @@ protected:
   int64_t inSnapshot(Version version) const;
   int64_t inSnapshot(const Versions &versions, int64_t first, int64_t count) const;
   uint64_t valueOf(Version version) const;
-  /// Of chunks [first, first + count).
+  /// The value number of chunks [first, first + count).
   uint64_t valueOf(const Versions &versions, int64_t first, int64_t count) const;
   const Made &madeBy(Version version) const { return made[-version - 1]; }
   /// The number of the run, from 0, that made a version, or that runs.
@@ -141,6 +145,12 @@ protected:
 
 private:
   using BufferRef = std::shared_ptr<Buffer>;
+  /// What each op touches, looked up once: storages, and operands that are buffers, by effects.
+  struct Touched {
+    llvm::SmallVector<std::pair<StorageAccess, StorageOp>, 1> accesses;
+    llvm::SmallVector<unsigned> reads, updates, writes;
+    bool computes = false;
+  };
 
   void bringInputs();
   void visit(mlir::Operation *op, const Position &at);
@@ -158,10 +168,11 @@ private:
   void offload(OffloadOp op, const Position &at);
   void copy(CopyOp op);
   void release(ReleaseOp op, const Position &at);
-  void launch(LaunchOp op);
+  void compute(mlir::Operation *op, llvm::StringRef function);
   void update(UpdateOp op, const Position &at);
   void norm(NormOp op);
 
+  Touched &touchedBy(mlir::Operation *op);
   /// The accesses of `op` now. Reports an access out of bounds, and leaves it out.
   llvm::SmallVector<Access> accessesOf(mlir::Operation *op, const Position &at);
   static Access resolve(const StorageAccess &access, StorageOp storage, const Position &at);
@@ -175,17 +186,12 @@ private:
                     int64_t count, llvm::ArrayRef<Versions *> parts);
   BufferRef lookup(mlir::Operation *op, mlir::Value buffer);
   Versions &contentsOf(Buffer &buffer) { return buffer.home ? homeOf(buffer.access) : buffer.own; }
-  void checkAliases(LaunchOp op);
   bool checkGroup(mlir::Operation *op, llvm::StringRef group);
   void dropRetained(const Access &access, mlir::Operation *by, std::optional<Space> in = {});
 
   llvm::DenseMap<mlir::Value, BufferRef> buffers;
-  llvm::DenseMap<mlir::Value, uint64_t> values; // of tensors
-  /// The storages that each op touches, looked up once.
-  struct Touched {
-    llvm::SmallVector<std::pair<StorageAccess, StorageOp>, 1> accesses;
-  };
-  llvm::DenseMap<mlir::Operation *, std::shared_ptr<Touched>> touched;
+  llvm::DenseMap<mlir::Value, uint64_t> values;                        // of tensors
+  llvm::DenseMap<mlir::Operation *, std::shared_ptr<Touched>> touched; // copies share them
   /// The storages that a loop touches if it can run as one; none: it cannot.
   llvm::DenseMap<mlir::Operation *, std::optional<llvm::SmallVector<StorageOp, 4>>> independent;
   std::vector<Made> made;
@@ -193,6 +199,7 @@ private:
   std::map<int64_t, uint64_t> norms; // by step
   uint64_t workDone = 0;
   const Position *now = nullptr;
+  Touched *visited = nullptr; // by the op that runs
   int64_t iterationSerial = -1;
   StepOp previous;           // entry point that ran last
   int64_t steps = 0;         // runs of @step
@@ -200,10 +207,10 @@ private:
   std::vector<size_t> begun; // made.size() when each run began
 };
 
-/// Whether a step may leave updates to the next.
+/// Whether a step may leave updates to the next step.
 bool leavesUpdates(StepOp step);
 
-/// As many steps show at least whether they are steady.
+/// The least number of steps that shows whether they are steady.
 inline size_t leastSteps(StepOp step) { return dependsOnParity(step) ? 4 : 3; }
 
 /// Runs @step, first with nothing pending, until it leaves the same state as after an earlier
@@ -264,7 +271,7 @@ bool runEntries(mlir::ModuleOp module, const TracerT &fresh, RunT run) {
   return true;
 }
 
-/// The error where steps do not become steady.
+/// Emits the error that steps do not become steady.
 mlir::LogicalResult emitNotSteady(StepOp step);
 
 } // namespace boa

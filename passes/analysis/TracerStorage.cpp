@@ -30,11 +30,11 @@ void Tracer::openBuffer(Operation *op, const Position &at) {
   Access access = buffer->access = accesses.front();
   buffer->space = cast<BufferType>(result.getType()).getSpace();
   buffer->home = memory.isHome(access.chunks(), buffer->space);
-  bool taken = false, reads = isa<PrefetchOp>(op) && !access.fresh;
+  bool taken = false;
   if (buffer->home) {
     if (access.fresh)
       homeOf(access).set(access.first, access.count, kZeros);
-  } else if (!reads) {
+  } else if (!access.reads()) {
     dropRetained(access, op);
     buffer->own = Versions(access.first, access.count, access.fresh ? kZeros : kUndefined);
   } else {
@@ -114,38 +114,33 @@ void Tracer::release(ReleaseOp op, const Position &at) {
   retained.push_back(std::make_shared<Buffer>(*buffer));
 }
 
-/// A kernel may write one operand before it has read another.
-void Tracer::checkAliases(LaunchOp op) {
-  unsigned firstWritten = op.getReads().size();
-  for (unsigned i = 0; i < op->getNumOperands(); ++i)
-    for (unsigned j = std::max(i + 1, firstWritten); j < op->getNumOperands(); ++j) {
-      const BufferRef &a = buffers[op->getOperand(i)], &b = buffers[op->getOperand(j)];
-      if (!a || !b || (a != b && !(a->home && b->home && a->access.overlaps(b->access))))
+/// The results of `function` are what is written whole, then what is added to, as those of a call.
+void Tracer::compute(Operation *op, StringRef function) {
+  const Touched &touched = *visited;
+  SmallVector<BufferRef, 16> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(lookup(op, operand));
+  // It may write one operand before it has read another.
+  for (size_t i = 0; i < operands.size(); ++i)
+    for (unsigned j : llvm::concat<const unsigned>(touched.updates, touched.writes)) {
+      const BufferRef &a = operands[i], &b = operands[j];
+      if (j <= i || !a || !b || (a != b && !(a->home && b->home && a->access.overlaps(b->access))))
         continue;
       violation(op, "writes " + nameEntry(b->access) + " while another operand is the same memory");
       workDone += term(i * 64 + j + 1);
     }
-}
-
-void Tracer::launch(LaunchOp op) {
-  checkAliases(op);
-  unsigned reads = op.getReads().size(), updates = op.getUpdates().size();
-  unsigned writes = op.getWrites().size();
-  uint64_t inputs = hashOf(op.getKernel());
-  SmallVector<BufferRef, 16> operands;
-  for (Value operand : op->getOperands())
-    operands.push_back(lookup(op, operand));
-  for (unsigned i = 0; i < reads; ++i)
+  uint64_t inputs = hashOf(function);
+  for (unsigned i : touched.reads)
     inputs = mix(inputs, operands[i] ? use(op, operands[i]->access, contentsOf(*operands[i])) : 0);
   workDone += term(inputs);
-  // A call's results are what is written whole, then what is added to.
-  for (unsigned i = 0; i < updates; ++i)
-    if (Buffer *buffer = operands[reads + i].get())
-      addTo(op, buffer->access, contentsOf(*buffer), resultOf(inputs, writes + i));
-  for (unsigned i = 0; i < writes; ++i)
-    if (Buffer *buffer = operands[reads + updates + i].get())
-      contentsOf(*buffer).set(buffer->access.first, buffer->access.count,
-                              make(op, resultOf(inputs, i)));
+  uint64_t result = touched.writes.size();
+  for (unsigned i : touched.updates)
+    if (const uint64_t value = resultOf(inputs, result++); Buffer *buffer = operands[i].get())
+      addTo(op, buffer->access, contentsOf(*buffer), value);
+  result = 0;
+  for (unsigned i : touched.writes)
+    if (const uint64_t value = resultOf(inputs, result++); Buffer *buffer = operands[i].get())
+      contentsOf(*buffer).set(buffer->access.first, buffer->access.count, make(op, value));
 }
 
 void Tracer::update(UpdateOp op, const Position &at) {

@@ -20,7 +20,7 @@ namespace boa {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Also sums what the step phase reads of each storage, in whatever order.
+/// A tracer that also sums the values that the step phase reads of each storage, in whatever order.
 class ReadTracer : public Tracer {
 public:
   using Tracer::Tracer;
@@ -34,7 +34,7 @@ private:
   }
 };
 
-/// What is read after a run.
+/// Whether the storage is read after a run.
 bool isResult(StorageOp storage) { return storage.isLiveOut() && !storage.getPersistent(); }
 } // namespace
 
@@ -169,7 +169,8 @@ void unmarkOps(StepOp step) {
 }
 
 namespace {
-/// Which writes each read of an entry point sees, and which is the last to each entry.
+/// A tracer of the writes that each read of an entry point sees, and of the last write to each
+/// entry.
 class DependenceTracer : public Tracer {
 public:
   /// One execution of an op.
@@ -185,8 +186,7 @@ public:
     }
   };
   using Entry = std::pair<std::string, int64_t>; // storage, position
-  /// The sorted writes that a value is made of: of an accumulated entry all its
-  /// contributions.
+  /// The sorted writes that a value is made of. An accumulated entry has all its contributions.
   using Writes = std::vector<Instance>;
 
   std::map<std::pair<Instance, Entry>, Writes> reads;
@@ -326,7 +326,7 @@ bool MoveFilter::allow(Operation *op) {
   return number < most && !refused.count(number);
 }
 
-/// One entry point of which some moves are bad.
+/// Transforms one entry point, of which some moves are bad.
 struct EntryTransformer {
   ModuleOp module;
   StepOp entry, original;
@@ -349,7 +349,7 @@ struct EntryTransformer {
     TracedComputation after = TracedComputation::compute(module);
     return after.steady && !findDifference(before, after);
   }
-  /// The first `most` moves but for those refused.
+  /// Makes the first `most` moves but for those refused.
   Attempt attempt(size_t most) {
     restore();
     MoveFilter moves;
@@ -358,8 +358,8 @@ struct EntryTransformer {
     unsigned done = transform(entry, moves);
     return {isSame(), done, std::move(moves)};
   }
-  /// Refuses one bad move after another, each found by halving. Where it is none of
-  /// them, the entry point stays as it was.
+  /// Refuses one bad move after another, each found by halving. If none of them is to blame, the
+  /// entry point stays as it was.
   Attempt run() {
     while (true) {
       Attempt all = attempt(SIZE_MAX);

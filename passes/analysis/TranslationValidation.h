@@ -21,19 +21,18 @@ namespace boa {
 /// The results of all entry points, in the runs of runEntries.
 struct TracedComputation {
   bool steady = true;
-  /// Something that came out, and where: a storage, or an entry point whose kernels saw
-  /// something.
+  /// A value that came out, and where: a storage, or an entry point whose kernels saw something.
   struct Outcome {
     const char *run; // in words
     mlir::Operation *of;
     uint64_t value;
   };
-  /// Results of each run; trained state when no update is pending, and the kernels and
-  /// updates that ran until then, in any order.
+  /// The results of each run: trained state when no update is pending, and the kernels and updates
+  /// that ran until then, in any order.
   std::vector<Outcome> outcomes;
   /// The reads of the step phase in these runs, in any order.
   std::vector<Outcome> reads;
-  /// Trained state after each step, some of whose updates may be pending.
+  /// The trained state after each step, some of whose updates may be pending.
   std::vector<Outcome> afterSteps;
   /// The contents of all storages after each run, read or not.
   std::vector<Outcome> left;
@@ -95,8 +94,8 @@ mlir::LogicalResult checkSameOrder(mlir::ModuleOp module, llvm::ArrayRef<Reorder
 void markOps(StepOp step);
 void unmarkOps(StepOp step);
 
-/// Says which moves a transformation may make. It knows them by the order in which they are asked
-/// for.
+/// Decides which moves a transformation may make. It knows them by the order in which they are
+/// asked for.
 class MoveFilter {
 public:
   /// Whether to make the next move, of a transfer `op`. The pass does not make a move that is

@@ -15,11 +15,11 @@
 
 namespace boa::value_number {
 
-/// One step of a hash; a bijection in both, so that one difference is always seen.
+/// Makes one step of a hash. It is a bijection in both, so that one difference is always seen.
 inline uint64_t mix(uint64_t hash, uint64_t value) {
   return llvm::rotl((hash ^ value) * 0x9e3779b97f4a7c15ull, 29);
 }
-/// For sums: two terms must not cancel.
+/// The term of a value in a sum: two terms must not cancel.
 inline uint64_t term(uint64_t value) { return mix(mix(value, 0x632be59bd9b4e019ull), value); }
 inline uint64_t hashOf(llvm::StringRef name) { return llvm::xxh3_64bits(name); }
 /// A result of a function of `inputs`.

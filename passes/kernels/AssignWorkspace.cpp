@@ -16,6 +16,8 @@
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/kernels/KernelPasses.h"
 
+#include "mlir/IR/Remarks.h"
+
 #include "llvm/Support/MathExtras.h"
 
 namespace boa {
@@ -68,11 +70,19 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
       temporary.alloc.replaceAllUsesWith(view.getMemory());
       temporary.alloc.erase();
     }
+    int64_t apart = 0;
+    for (const Temporary &temporary : temporaries)
+      apart += temporary.bytes;
+    remark::analysis(kernel.getLoc(),
+                     remark::RemarkOpts::name("assign-workspace").category("boa-kernel"))
+        << "in @" << kernel.getSymName() << ": "
+        << remark::metric("temporaries", int64_t(temporaries.size()))
+        << remark::metric("bytes", total) << remark::metric("apart", apart);
     kernel.setWorkspace(total);
     kernel.setScratch(total - ownTotal);
   }
 
-  /// Whether it is more than what a library may be given that takes attention.
+  /// Whether anything uses it but the offer of attention to a library.
   static bool isOfProgram(const Temporary &temporary) {
     return !llvm::all_of(temporary.alloc->getUsers(), [](Operation *user) {
       return isa<kernel::OfferAttentionOp, kernel::OfferAttentionGradOp>(user);

@@ -113,7 +113,7 @@ struct BindKernelArguments : boa::impl::BindKernelArgumentsBase<BindKernelArgume
     return success();
   }
 
-  /// Each table once, in the order of its first use.
+  /// Binds each table once, in the order of its first use.
   static void bindTables(KernelOp kernel, Value buffers) {
     const int64_t first = int64_t(kernel.getBuffers().size());
     SmallVector<Attribute> tables;

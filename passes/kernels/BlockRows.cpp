@@ -33,7 +33,7 @@ using namespace boa;
 
 namespace {
 
-/// Each block is code of its own, so this is the most.
+/// The most blocks of a product, since each is code of its own.
 constexpr int64_t kMaxBlocks = 64;
 
 //===----------------------------------------------------------------------===//
@@ -44,7 +44,7 @@ class ChainRewriter {
 public:
   explicit ChainRewriter(const RowChain &chain) : chain(chain) {}
 
-  /// Writes the chain out for each of the blocks, and erases its ops.
+  /// Clones the chain for each of the blocks, and erases its ops.
   void rewrite(ArrayRef<RowBlock> blocks);
 
 private:
@@ -55,7 +55,7 @@ private:
   void emit(OpBuilder &builder, const RowBlock &block, bool first);
 
   const RowChain &chain;
-  /// Results that ops outside use, and their values after the blocks so far.
+  /// The results that ops outside use, with their values after the blocks so far.
   llvm::MapVector<Value, Value> whole;
 };
 

@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/Transforms.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/SubsetOpInterface.h"
 
 namespace boa {
@@ -29,9 +30,9 @@ using namespace mlir;
 
 namespace {
 
-/// Ops in a row that overwrite one tensor. Upstream's analysis compares all pairs of accesses to
-/// its memory for each of them, so without a limit a chain would take time in the cube of its
-/// length.
+/// The most ops in a row that overwrite one tensor. Upstream's analysis compares all pairs of
+/// accesses to its memory for each of them, so without a limit a chain would take time in the cube
+/// of its length.
 constexpr int64_t kMostInPlace = 32;
 
 /// Gives every use of an op at the top of the kernel an op of its own.
@@ -45,9 +46,9 @@ void unshare(RewriterBase &rewriter, Operation *op) {
   }
 }
 
-/// Unshares what tensors begin with. A shared tensor.empty or linalg.fill would be one buffer with
-/// a long life, copied at each use. Of an argument that is only read, upstream's analysis looks at
-/// all uses for each of them.
+/// Unshares the ops that tensors begin with. A shared tensor.empty or linalg.fill would be one
+/// buffer with a long life, copied at each use. Of an argument that is only read, upstream's
+/// analysis looks at all uses for each of them.
 void unshareOrigins(RewriterBase &rewriter, boa::KernelOp func) {
   for (Operation *op : llvm::to_vector(func.getOps<linalg::FillOp>()))
     unshare(rewriter, op);
@@ -152,14 +153,14 @@ void cutSums(RewriterBase &rewriter, boa::KernelOp func) {
     cutSum(rewriter, origin);
 }
 
-/// Describes a tensor in another way: a part of it, or another shape.
+/// Whether the op describes a tensor in another way: a part of it, or another shape.
 bool isView(Operation *op) {
   return isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::ExtractSliceOp,
              tensor::CastOp>(op);
 }
 
-/// What may lie in the memory of a tensor behind this use: a view, or what overwrites it. Null if
-/// the tensor is only read.
+/// The value that may lie in the memory of a tensor behind this use: a view, or the result that
+/// overwrites it. Null if the tensor is only read.
 Value getNext(OpOperand &use) {
   if (isView(use.getOwner()))
     return use.getOwner()->getResult(0);
@@ -167,8 +168,8 @@ Value getNext(OpOperand &use) {
   return writer && writer.isDpsInit(&use) ? Value(writer.getTiedOpResult(&use)) : Value();
 }
 
-/// Whether all that reads `value`, or what lies in its memory, stands before `op`. What `next`
-/// makes of it does not count.
+/// Whether all ops that read `value`, or a value in its memory, stand before `op`. Uses by `next`
+/// do not count.
 bool isReadBefore(Value value, Operation *op, Operation *next = nullptr) {
   return llvm::all_of(value.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
@@ -210,8 +211,8 @@ bool isRead(OpOperand &use) {
          !isa<bufferization::MaterializeInDestinationOp, tensor::InsertSliceOp>(reader);
 }
 
-/// The ops that make a part in memory of its own, the last one first. None if another op may
-/// write there, too.
+/// The ops that make a part in memory of its own, the last one first. There are none if another op
+/// may write there, too.
 SmallVector<Operation *> getWriters(tensor::InsertSliceOp part) {
   SmallVector<Operation *> writers = {part};
   for (Value value = part.getSource(); value;) {
@@ -327,7 +328,8 @@ LogicalResult placeResults(RewriterBase &rewriter, boa::KernelOp func,
   return bufferization::eliminateEmptyTensors(rewriter, func, state, extract);
 }
 
-/// Says how much the constants take that became globals, and the tables: they are planned for.
+/// Counts the bytes of the constants that became globals, and of the tables: the plan of memory
+/// includes them.
 void countConstants(ModuleOp module) {
   int64_t bytes = 0;
   for (Attribute table : boa::getAllTables(module))
@@ -341,10 +343,13 @@ void countConstants(ModuleOp module) {
 struct BufferizeKernels : boa::impl::BufferizeKernelsBase<BufferizeKernels> {
   void runOnOperation() override {
     bufferization::OneShotBufferizationOptions options;
-    options.memCpyFn = [](OpBuilder &builder, Location loc, Value from, Value to) {
+    int64_t copies = 0;
+    options.memCpyFn = [&](OpBuilder &builder, Location loc, Value from, Value to) {
       // An accumulator is its own destination.
-      if (from != to)
+      if (from != to) {
         linalg::makeMemRefCopyOp(builder, loc, from, to);
+        ++copies;
+      }
       return success();
     };
     IRRewriter rewriter(&getContext());
@@ -354,9 +359,15 @@ struct BufferizeKernels : boa::impl::BufferizeKernelsBase<BufferizeKernels> {
       placeParts(rewriter, func);
       cutSums(rewriter, func);
       bufferization::BufferizationState state;
+      copies = 0;
       if (failed(placeResults(rewriter, func, options)) ||
           failed(bufferization::runOneShotBufferize(func, options, state)))
         return signalPassFailure();
+      int64_t temporaries = 0;
+      func.walk([&](memref::AllocOp) { ++temporaries; });
+      remark::analysis(func.getLoc(), remark::RemarkOpts::name("bufferize").category("boa-kernel"))
+          << "in @" << func.getName() << ": " << remark::metric("temporaries", temporaries)
+          << remark::metric("copies", copies);
     }
     countConstants(getOperation());
   }

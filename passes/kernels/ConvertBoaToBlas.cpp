@@ -18,6 +18,8 @@
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/LinalgBuilder.h"
 
+#include "mlir/IR/Remarks.h"
+
 namespace boa {
 #define GEN_PASS_DEF_CONVERTBOATOBLAS
 #include "passes/kernels/KernelPasses.h.inc"
@@ -41,7 +43,7 @@ Value getStored(Value operand) {
   return cast.getX();
 }
 
-/// What is rounded to bf16 and used nowhere but here, before it was rounded.
+/// The value before it was rounded to bf16, if nothing else uses it.
 Value getUnrounded(Value operand) {
   auto widened = operand.getDefiningOp<CastOp>();
   auto rounded = widened ? widened.getX().getDefiningOp<CastOp>() : CastOp();
@@ -51,7 +53,8 @@ Value getUnrounded(Value operand) {
   return rounded.getX();
 }
 
-/// The product of a and b, each as it is stored; but a in bf16 only beside such a b.
+/// Creates the product of a and b, each as it is stored. An a in bf16 stays so only beside such a
+/// b.
 kernel::GemmOp createGemm(PatternRewriter &rewriter, Location loc, Type type, Value a, Value b,
                           Value bias, bool transposeA, bool transposeB) {
   b = getStored(b);
@@ -155,16 +158,16 @@ struct AttentionGradToCall : OpRewritePattern<AttentionGradOp> {
   }
 };
 
-/// A product or scatter that nothing but its one user needs, in the forward function neither.
+/// Whether it is a product or scatter that only its one user needs, also in the forward function.
 bool isFoldable(Value value) {
   Operation *op = value.getDefiningOp();
   return value.hasOneUse() && isa_and_nonnull<kernel::GemmOp, kernel::ScatterRowsOp>(op) &&
          !op->hasAttr(kSharedAttr);
 }
 
-/// add(u, product) and add(product, u), where nothing else uses the product, to
-/// a product accumulated into u. What it was accumulated into so far, itself a
-/// product, is added to u by the same rule.
+/// Turns add(u, product) and add(product, u), where nothing else uses the product, into a product
+/// accumulated into u. If the product was accumulated into another product, that one is added to u
+/// by the same rule.
 struct AccumulateInto : OpRewritePattern<AddOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AddOp op, PatternRewriter &rewriter) const override {
@@ -205,7 +208,7 @@ struct AccumulateInto : OpRewritePattern<AddOp> {
     return success();
   }
 
-  /// The product, and what rounded it between there and here.
+  /// Erases the product, and the casts that rounded it on the way to `last`.
   static void eraseUnused(Value last, Value product, PatternRewriter &rewriter) {
     while (last != product) {
       auto cast = last.getDefiningOp<CastOp>();
@@ -216,7 +219,7 @@ struct AccumulateInto : OpRewritePattern<AddOp> {
   }
 };
 
-/// A product of bf16 that is rounded to bf16, and used nowhere else, rounds itself.
+/// Lets a product of bf16 round its result, if the result is rounded to bf16 and used nowhere else.
 struct RoundProduct : OpRewritePattern<CastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(CastOp op, PatternRewriter &rewriter) const override {
@@ -277,7 +280,18 @@ struct ConvertBoaToBlas : boa::impl::ConvertBoaToBlasBase<ConvertBoaToBlas> {
     rounding.add<RoundProduct>(&getContext());
     applyUntilNoneMatches(getOperation(), std::move(rounding));
     hoistWeightGradients(getOperation());
-    getOperation()->walk([](kernel::GemmOp op) { op->removeAttr(kSharedAttr); });
+    getOperation()->walk([](FunctionOpInterface func) {
+      int64_t products = 0, accumulated = 0;
+      func->walk([&](kernel::GemmOp op) {
+        op->removeAttr(kSharedAttr);
+        ++products;
+        accumulated += op.getAccumulate();
+      });
+      remark::passed(func.getLoc(),
+                     remark::RemarkOpts::name("convert-to-blas").category("boa-kernel"))
+          << "in @" << func.getName() << ": " << remark::metric("products", products)
+          << remark::metric("accumulated", accumulated);
+    });
   }
 };
 

@@ -41,31 +41,6 @@ LogicalResult replaceElementwise(PatternRewriter &rewriter, Operation *op, Array
   return success();
 }
 
-struct AddToLinalg : OpRewritePattern<AddOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(AddOp op, PatternRewriter &rewriter) const override {
-    return replaceElementwise(rewriter, op, {op.getLhs(), {op.getRhs(), Indexing::Trailing}},
-                              [](ArrayRef<Scalar> a) { return a[0] + a[1]; });
-  }
-};
-
-struct MulToLinalg : OpRewritePattern<MulOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(MulOp op, PatternRewriter &rewriter) const override {
-    return replaceElementwise(rewriter, op, {op.getLhs(), {op.getRhs(), Indexing::Trailing}},
-                              [](ArrayRef<Scalar> a) { return a[0] * a[1]; });
-  }
-};
-
-struct ScaleToLinalg : OpRewritePattern<ScaleOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ScaleOp op, PatternRewriter &rewriter) const override {
-    double factor = op.getFactor().convertToDouble();
-    return replaceElementwise(rewriter, op, {op.getX()},
-                              [&](ArrayRef<Scalar> a) { return a[0] * factor; });
-  }
-};
-
 struct CastToLinalg : OpRewritePattern<CastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(CastOp op, PatternRewriter &rewriter) const override {
@@ -100,54 +75,57 @@ struct GeluTerms {
   }
 };
 
-struct GeluToLinalg : OpRewritePattern<GeluOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(GeluOp op, PatternRewriter &rewriter) const override {
-    return replaceElementwise(rewriter, op, {op.getX()}, [&](ArrayRef<Scalar> a) {
-      return a[0] * (op.getExact() ? computeNormal(a[0]).distribution : GeluTerms(a[0]).s);
-    });
-  }
-};
-
-struct GeluGradToLinalg : OpRewritePattern<GeluGradOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(GeluGradOp op, PatternRewriter &rewriter) const override {
-    return replaceElementwise(rewriter, op, {op.getX(), op.getDy()}, [&](ArrayRef<Scalar> a) {
-      if (op.getExact()) {
-        Normal normal = computeNormal(a[0]);
-        return a[1] * (normal.distribution + a[0] * normal.density);
-      }
-      GeluTerms t(a[0]);
-      return a[1] * (t.s + a[0] * t.s * (1.0 - t.s) * t.slope);
-    });
-  }
-};
-
 Scalar sigmoid(Scalar x) { return 1.0 / ((x * -1.0).exp() + 1.0); }
 
-struct SiluToLinalg : OpRewritePattern<SiluOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(SiluOp op, PatternRewriter &rewriter) const override {
-    return replaceElementwise(rewriter, op, {op.getX()},
-                              [](ArrayRef<Scalar> a) { return a[0] * sigmoid(a[0]); });
+/// An element of the result, of an element of each operand. An operand of fewer dimensions is
+/// broadcast over the leading ones.
+template <typename OpTy> using Formula = Scalar (*)(OpTy op, ArrayRef<Scalar> operands);
+
+template <typename OpTy> struct FormulaToLinalg : OpRewritePattern<OpTy> {
+  FormulaToLinalg(MLIRContext *context, Formula<OpTy> formula)
+      : OpRewritePattern<OpTy>(context), formula(formula) {}
+  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+    auto inputs = llvm::map_to_vector(
+        op->getOperands(), [](Value operand) { return Input(operand, Indexing::Trailing); });
+    return replaceElementwise(rewriter, op, inputs,
+                              [&](ArrayRef<Scalar> operands) { return formula(op, operands); });
   }
+  Formula<OpTy> formula;
 };
 
-struct SiluGradToLinalg : OpRewritePattern<SiluGradOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(SiluGradOp op, PatternRewriter &rewriter) const override {
-    return replaceElementwise(rewriter, op, {op.getX(), op.getDy()}, [](ArrayRef<Scalar> a) {
-      Scalar s = sigmoid(a[0]);
-      return a[1] * (s * (a[0] * (1.0 - s) + 1.0));
-    });
-  }
-};
+template <typename OpTy> void add(RewritePatternSet &patterns, Formula<OpTy> formula) {
+  patterns.add<FormulaToLinalg<OpTy>>(patterns.getContext(), formula);
+}
+
+void populateFormulas(RewritePatternSet &patterns) {
+  using Operands = ArrayRef<Scalar>;
+  add<AddOp>(patterns, [](AddOp, Operands a) { return a[0] + a[1]; });
+  add<MulOp>(patterns, [](MulOp, Operands a) { return a[0] * a[1]; });
+  add<ScaleOp>(patterns,
+               [](ScaleOp op, Operands a) { return a[0] * op.getFactor().convertToDouble(); });
+  add<GeluOp>(patterns, [](GeluOp op, Operands a) {
+    return a[0] * (op.getExact() ? computeNormal(a[0]).distribution : GeluTerms(a[0]).s);
+  });
+  add<GeluGradOp>(patterns, [](GeluGradOp op, Operands a) {
+    if (op.getExact()) {
+      Normal normal = computeNormal(a[0]);
+      return a[1] * (normal.distribution + a[0] * normal.density);
+    }
+    GeluTerms t(a[0]);
+    return a[1] * (t.s + a[0] * t.s * (1.0 - t.s) * t.slope);
+  });
+  add<SiluOp>(patterns, [](SiluOp, Operands a) { return a[0] * sigmoid(a[0]); });
+  add<SiluGradOp>(patterns, [](SiluGradOp, Operands a) {
+    Scalar s = sigmoid(a[0]);
+    return a[1] * (s * (a[0] * (1.0 - s) + 1.0));
+  });
+}
 
 //===----------------------------------------------------------------------===//
 // Shape
 //===----------------------------------------------------------------------===//
 
-/// Slice parameters of `size` columns from `offset` of the last dimension.
+/// A slice of `size` columns from `offset` of the last dimension.
 struct Columns {
   SmallVector<OpFoldResult> offsets, sizes, strides;
   Columns(OpBuilder &b, ArrayRef<int64_t> shape, int64_t offset, int64_t size) {
@@ -200,8 +178,8 @@ struct ConcatToSlices : OpRewritePattern<ConcatOp> {
 // Rotary embedding, table lookup
 //===----------------------------------------------------------------------===//
 
-/// Cosines or sines of t * frequency, [time, d / 2]. The frequencies are computed
-/// here: of late positions their last bit shows, and no two machines need agree on it.
+/// The cosines or sines of t * frequency, [time, d / 2]. The frequencies are computed here: in late
+/// positions their last bit shows, and no two machines need agree on it.
 Value angleTable(OpBuilder &b, Location loc, kernel::AngleFunction function, int64_t time,
                  ArrayRef<double> frequencies, Type element) {
   auto type = RankedTensorType::get({time, int64_t(frequencies.size())}, element);
@@ -229,9 +207,9 @@ Value rowsOf(OpBuilder &b, Location loc, Value table, Value positions) {
       });
 }
 
-/// x seen as [batch, time, heads, 2, d / 2]: y_0 = x_0 cos - x_1 sin and
-/// y_1 = x_1 cos + x_0 sin, each a slice of the result. What is bf16 is widened for
-/// it and rounded after, in the same iteration: no pass over memory is made for that.
+/// Turns pairs of columns. x is seen as [batch, time, heads, 2, d / 2]: y_0 = x_0 cos - x_1 sin and
+/// y_1 = x_1 cos + x_0 sin, each a slice of the result. A bf16 is widened before and rounded after,
+/// in the same iteration: no pass over memory is made for that.
 struct RotaryToLinalg : OpRewritePattern<RotaryOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(RotaryOp op, PatternRewriter &rewriter) const override {
@@ -322,7 +300,8 @@ Scalar mix(Scalar x) {
   return fold(times(fold(times(fold(x, 16), 0x7feb352d), 15), 0x846ca68b), 16);
 }
 
-/// An element is kept if the hash of its row's key, the site and its column is at least p 2^32.
+/// Drops elements: one is kept if the hash of its row's key, the site and its column is at least p
+/// 2^32.
 struct DropoutToLinalg : OpRewritePattern<DropoutOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(DropoutOp op, PatternRewriter &rewriter) const override {
@@ -365,9 +344,9 @@ struct ConvertBoaToLinalg : boa::impl::ConvertBoaToLinalgBase<ConvertBoaToLinalg
     populateRowSumPatterns(sums);
     populateRowOpPatterns(rest);
     populateVocabularyPatterns(rest);
-    rest.add<AddToLinalg, MulToLinalg, ScaleToLinalg, CastToLinalg, GeluToLinalg, GeluGradToLinalg,
-             SiluToLinalg, SiluGradToLinalg, SplitToSlices, ConcatToSlices, RotaryToLinalg,
-             EmbeddingToLinalg, DropoutToLinalg>(context);
+    populateFormulas(rest);
+    rest.add<CastToLinalg, SplitToSlices, ConcatToSlices, RotaryToLinalg, EmbeddingToLinalg,
+             DropoutToLinalg>(context);
     applyUntilNoneMatches(getOperation(), std::move(sums));
     applyUntilNoneMatches(getOperation(), std::move(rest));
     getOperation()->walk([&](Operation *op) {

@@ -13,21 +13,21 @@
 
 namespace boa {
 
-/// Sums over rows; these look for a boa.add of the sum and start from the other
-/// addend, so they must run before boa.add is lowered.
+/// Adds the patterns of sums over rows. These look for a boa.add of the sum and start from the
+/// other addend, so they must run before boa.add is lowered.
 void populateRowSumPatterns(mlir::RewritePatternSet &patterns);
 
-/// An element of a tensor, in the body that `at` stands in. Of a tensor that is widened,
-/// only the elements wanted are.
+/// An element of a tensor, in the body that `at` stands in. If the tensor is widened, only the
+/// elements wanted are.
 Scalar extractElement(Scalar at, mlir::Value tensor, mlir::ValueRange indices);
 
-/// Norms and cross-entropy (the parts that are not sums over rows).
+/// Adds the patterns of norms and cross-entropy, but for sums over rows.
 void populateRowOpPatterns(mlir::RewritePatternSet &patterns);
 
-/// Embedding and cross-entropy by blocks of a vocabulary.
+/// Adds the patterns of embedding and cross-entropy by blocks of a vocabulary.
 void populateVocabularyPatterns(mlir::RewritePatternSet &patterns);
 
-/// Of what goes from block to block of a table: the rows, and the tokens as i32.
+/// The rows of a value that goes from block to block of a table, and its tokens as i32.
 mlir::Value takeRows(mlir::PatternRewriter &rewriter, mlir::Location loc, mlir::Value found);
 mlir::Value takeTokens(mlir::PatternRewriter &rewriter, mlir::Location loc, mlir::Value found);
 

@@ -25,9 +25,8 @@ namespace {
 // Sums over rows
 //===----------------------------------------------------------------------===//
 
-/// Replaces `result`, a sum over rows, by sum(init). If all that is done with it
-/// is adding it to something of the same type, that is where the sum starts and
-/// the addition is replaced too.
+/// Replaces `result`, a sum over rows, by sum(init). If its only use is an addition to a tensor of
+/// the same type, the sum starts from that tensor, and the addition is replaced, too.
 void replaceSum(PatternRewriter &rewriter, Location loc, Value result,
                 function_ref<Value(LinalgBuilder &, Value)> sum) {
   if (result.use_empty())
@@ -62,7 +61,7 @@ struct SumLeadingToLinalg : OpRewritePattern<SumLeadingOp> {
 // Norms
 //===----------------------------------------------------------------------===//
 
-/// x as [..., heads, n] for a norm of each head, or as it is.
+/// Reshapes x to [..., heads, n] for a norm of each head; without heads x stays as it is.
 Value cutHeads(PatternRewriter &rewriter, Location loc, Value x, std::optional<uint64_t> heads) {
   if (!heads)
     return x;
@@ -76,7 +75,7 @@ Value cutHeads(PatternRewriter &rewriter, Location loc, Value x, std::optional<u
   return tensor::ExpandShapeOp::create(rewriter, loc, type.clone(shape), x, grouping);
 }
 
-/// The other way.
+/// Reshapes [..., heads, n] to the rows of x again.
 Value joinHeads(PatternRewriter &rewriter, Location loc, Value x, std::optional<uint64_t> heads) {
   if (!heads)
     return x;

@@ -22,7 +22,8 @@ using namespace boa;
 
 namespace {
 
-/// Of no exponentials. Finite: a difference of two is a number.
+/// The logarithm of a sum of no exponentials. It is finite, so that a difference of two is a
+/// number.
 constexpr double kLogOfNone = -1e30;
 
 /// The places in sums [batch, 3, time].
@@ -40,7 +41,7 @@ struct Slice {
   }
 };
 
-/// Whether 0 <= target < width. A negative one is above any other without its sign.
+/// Whether 0 <= target < width. Without its sign, a negative target is above any other.
 Scalar isWithin(Scalar target, int64_t width) {
   Scalar end = target.make<arith::ConstantOp>(IntegerAttr::get(target.getType(), width));
   return target.make<arith::CmpIOp>(arith::CmpIPredicate::ult, target, end);
@@ -50,8 +51,8 @@ Scalar isWithin(Scalar target, int64_t width) {
 // Embedding
 //===----------------------------------------------------------------------===//
 
-/// `count` values of each row of [batch, time, values], from `first` on; one of them as
-/// [batch, time].
+/// The `count` values of each row of [batch, time, values] from `first` on; a single one as [batch,
+/// time].
 Value takeOfRows(PatternRewriter &rewriter, Location loc, Value all, int64_t first, int64_t count) {
   SmallVector<int64_t> shape(tensorOf(all).getShape().drop_back());
   if (count > 1)
@@ -66,8 +67,8 @@ Value takeOfRows(PatternRewriter &rewriter, Location loc, Value all, int64_t fir
                                         sizes, strides);
 }
 
-/// Three digits of its token follow a row [width], the least first. They are 0 to 255, and the last
-/// one has the sign. So they are exact in bf16, too.
+/// A digit of a row's token. Three of them follow a row [width], the least first. They are 0 to
+/// 255, and the last one has the sign. So they are exact in bf16, too.
 Scalar makeDigit(Scalar token, Scalar place, Type element) {
   Type i32 = token.getType();
   auto integer = [&](int64_t value) {
@@ -102,7 +103,7 @@ struct EmbeddingBeginToLinalg : OpRewritePattern<EmbeddingBeginOp> {
     Scalar digit = makeDigit(token, placeOf(column, isOfRow, width), type.getElementType());
     return token.make<arith::SelectOp>(isOfRow, digit.zero(), digit);
   }
-  /// Of a digit; 0 of a column of the row.
+  /// The place of a digit; 0 for a column of the row.
   static Scalar placeOf(Scalar column, Scalar isOfRow, int64_t width) {
     Scalar first = column.make<arith::ConstantIndexOp>(width);
     Scalar place = column.make<arith::SubIOp>(column, first);
@@ -163,7 +164,7 @@ Value join(PatternRewriter &rewriter, Location loc, RankedTensorType type, Array
   return all;
 }
 
-/// What the logits of a block change.
+/// The changes that the logits of a block make to the sums.
 struct Block {
   Value log, logit, target; // before it; the target as an i32
   Value after;              // the logarithm behind it

@@ -15,6 +15,8 @@
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/MemoryAccess.h"
 
+#include "mlir/IR/Remarks.h"
+
 namespace boa {
 #define GEN_PASS_DEF_ELIDEKERNELCOPIES
 #include "passes/kernels/KernelPasses.h.inc"
@@ -79,15 +81,18 @@ bool canReplace(Value from, Value to, Operation *copy) {
 
 struct ElideKernelCopies : boa::impl::ElideKernelCopiesBase<ElideKernelCopies> {
   void runOnOperation() override {
-    Block &block = getOperation().getBody().front();
+    KernelOp func = getOperation();
+    Block &block = func.getBody().front();
     SmallVector<linalg::GenericOp> copies;
     for (auto op : block.getOps<linalg::GenericOp>())
       if (isCopy(op))
         copies.push_back(op);
+    int64_t elided = 0;
     for (linalg::GenericOp copy : copies) {
       Value from = copy.getInputs()[0], to = copy.getOutputs()[0];
       if (from == to) {
         copy.erase();
+        ++elided;
         continue;
       }
       if (!isTemporary(from) || !hasOnlyPlainUsers(from) || !canReplace(from, to, copy))
@@ -97,7 +102,11 @@ struct ElideKernelCopies : boa::impl::ElideKernelCopiesBase<ElideKernelCopies> {
       hoistMemory(copy, first);
       copy.erase();
       from.replaceAllUsesWith(to);
+      ++elided;
     }
+    remark::passed(func.getLoc(), remark::RemarkOpts::name("elide-copies").category("boa-kernel"))
+        << "in @" << func.getName() << ": " << remark::metric("copies", int64_t(copies.size()))
+        << remark::metric("elided", elided);
   }
 };
 

@@ -75,7 +75,7 @@ private:
   void store(Value value, Value base, Value index) {
     LLVM::StoreOp::create(builder, loc, value, at(base, value.getType(), index));
   }
-  /// Each `step`th number in [from, to), with a carried value.
+  /// Runs `inner` for each `step`th number in [from, to), with a carried value.
   Value loop(Value from, Value to, int64_t step, Value carried, Carried inner) {
     auto op = scf::ForOp::create(builder, loc, from, to, constant(step), carried);
     OpBuilder::InsertionGuard guard(builder);
@@ -107,8 +107,8 @@ private:
     func::ReturnOp::create(builder, loc);
   }
 
-  /// (weights, low, gradient, states..., scale, rate, decay, scalars..., begin, end, seed): not 0
-  /// if a result is not finite. Codes are decoded.
+  /// Emits a function of (weights, low, gradient, states..., scale, rate, decay, scalars..., begin,
+  /// end, seed). It returns not 0 if a result is not finite. Codes are decoded before.
   void emitElements() {
     SmallVector<Type> inputs(3 + states.size(), pointer);
     inputs.append(3 + scalars, f32);
@@ -157,7 +157,7 @@ private:
     func::ReturnOp::create(builder, loc, bad);
   }
 
-  /// Those of boa_optimizer.update.
+  /// The arguments of boa_optimizer.update.
   struct Arguments {
     Value weights, low, gradient, states, scalars, scale, ranges, count, begin, end, elements, seed;
   };
@@ -183,7 +183,7 @@ private:
                            arith::ExtUIOp::create(builder, loc, i32, finite).getResult());
   }
 
-  /// Elements [from, to), range by range.
+  /// Updates elements [from, to), range by range.
   Value updateRanges(const Arguments &a, ValueRange memory, ValueRange loaded, Value from, Value to,
                      Value bad) {
     Type range = LLVM::LLVMStructType::getLiteral(module.getContext(), {i64, i64, f32, f32});

@@ -23,8 +23,8 @@ using namespace mlir;
 
 namespace {
 
-/// exp in f32, to 1e-7: x = n ln 2 + r, e^x = 2^n p(r). Saturates: below -87 the
-/// result is the least normal number, above 88 one near the greatest. NaN stays.
+/// Expands exp in f32, with an error of 1e-7: x = n ln 2 + r, e^x = 2^n p(r). It saturates: below
+/// -87 the result is the least normal number, above 88 one near the greatest. NaN stays.
 struct ExpToPolynomial : OpRewritePattern<math::ExpOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {

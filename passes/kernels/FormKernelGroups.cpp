@@ -29,8 +29,8 @@ using namespace boa;
 
 namespace {
 
-/// Ops of one group. They become one function, whose optimisation takes time in the square of its
-/// length. One read and one write of memory for so many ops cost nothing.
+/// The most ops of one group. They become one function, whose optimisation takes time in the square
+/// of its length. One read and one write of memory for so many ops cost nothing.
 constexpr size_t kMostMembers = 64;
 
 struct Group {
@@ -85,9 +85,9 @@ public:
   }
 
 private:
-  /// Past a library op only for what a group has just written: what merely fits
-  /// would be computed long before it is used. `why` is what kept it from the
-  /// nearest group.
+  /// Looks for the nearest group that the member fits. Past a library op it joins only a group
+  /// whose results it reads: else it would be computed long before it is used. `why` says what kept
+  /// it from the nearest group.
   bool join(const GroupMember &member, std::string &why) {
     bool far = false;
     auto setReason = [&](const std::string &reason) {

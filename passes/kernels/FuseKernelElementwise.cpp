@@ -13,6 +13,7 @@
 #include "passes/kernels/KernelPasses.h"
 
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace boa {
@@ -24,18 +25,18 @@ using namespace mlir;
 
 namespace {
 
-/// Ops in one body. Each fusion copies it, so without a limit a chain would take time in the
-/// square of its length. One read and one write of memory for so many ops cost nothing.
+/// The most ops in one body. Each fusion copies it, so without a limit a chain would take time in
+/// the square of its length. One read and one write of memory for so many ops cost nothing.
 constexpr int64_t kMostFused = 256;
 
-/// Times that all ops of a kernel are looked at. The examples have no fusion left after two. In a
-/// long chain each makes one more possible.
+/// The most times that all ops of a kernel are looked at. The examples have no fusion left after
+/// two. In a long chain each makes one more possible.
 constexpr int64_t kMostRounds = 4;
 
 int64_t countOps(linalg::GenericOp op) { return int64_t(op.getBody()->getOperations().size()) - 1; }
 
-/// A cast, or a copy, of at most one operand as large as its result. Each consumer may compute it
-/// again, which costs less than a value in memory.
+/// Whether it is a cast, or a copy, of at most one operand as large as its result. Each consumer
+/// may compute it again, which costs less than a value in memory.
 bool isCast(linalg::GenericOp op) {
   auto free = [](Operation &inner) { return isa<arith::ExtFOp, arith::ConstantOp>(inner); };
   auto large = [&](AffineMap map) { return map.getNumResults() == op.getNumLoops(); };
@@ -57,14 +58,26 @@ bool shouldFuse(OpOperand *operand) {
   return isCast(producer) && llvm::all_of(operand->get().getUsers(), generic);
 }
 
+int64_t countGenerics(boa::KernelOp kernel) {
+  int64_t count = 0;
+  kernel.walk([&](linalg::GenericOp) { ++count; });
+  return count;
+}
+
 struct FuseKernelElementwise : boa::impl::FuseKernelElementwiseBase<FuseKernelElementwise> {
   void runOnOperation() override {
+    boa::KernelOp kernel = getOperation();
+    const int64_t before = countGenerics(kernel);
     RewritePatternSet patterns(&getContext());
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
     GreedyRewriteConfig config;
     config.setMaxIterations(kMostRounds);
     // What the rounds leave is as right without it.
-    (void)applyPatternsGreedily(getOperation(), std::move(patterns), config);
+    (void)applyPatternsGreedily(kernel, std::move(patterns), config);
+    remark::passed(kernel.getLoc(),
+                   remark::RemarkOpts::name("fuse-elementwise").category("boa-kernel"))
+        << "in @" << kernel.getSymName() << ": " << remark::metric("before", before)
+        << remark::metric("after", countGenerics(kernel));
   }
 };
 

@@ -71,7 +71,7 @@ using Shape = ArrayRef<int64_t>;
 
 Shape shapeOf(Value value) { return cast<ShapedType>(value.getType()).getShape(); }
 
-/// Lowerings know all sizes, and count them in 64 bits.
+/// Checks that lowerings know all sizes, and can count them in 64 bits.
 LogicalResult verifySizes(Operation *op) {
   for (Value operand : op->getOperands()) {
     auto type = cast<ShapedType>(operand.getType());
@@ -91,14 +91,15 @@ LogicalResult refuseShapes(Operation *op) {
   return diag;
 }
 
-/// Rows, all leading dimensions together, and columns.
+/// The number of rows, all leading dimensions together, and of columns.
 std::pair<int64_t, int64_t> rowsOf(Value matrix, bool transposed) {
   Shape shape = shapeOf(matrix);
   std::pair size(llvm::product_of(shape.drop_back()), shape.back());
   return transposed ? std::pair(size.second, size.first) : size;
 }
 
-/// Of attention: queries [batch, rows, heads * d], keys and values [batch, keys, kv_heads * d].
+/// Checks the shapes of attention: queries [batch, rows, heads * d], keys and values [batch, keys,
+/// kv_heads * d].
 template <typename Op> LogicalResult verifyHeads(Op op, Value q, Value k, Value v) {
   const int64_t heads = op.getHeads(), kvHeads = op.getKvHeads();
   if (heads <= 0 || kvHeads <= 0 || heads % kvHeads != 0 || op.getWindow().value_or(1) <= 0)
@@ -112,7 +113,7 @@ template <typename Op> LogicalResult verifyHeads(Op op, Value q, Value k, Value 
   return success();
 }
 
-/// Attention over all positions at once, and its gradient.
+/// Checks attention over all positions at once, and its gradient.
 template <typename Op> LogicalResult verifyAttention(Op op) {
   if (failed(verifySizes(op)) || failed(verifyHeads(op, op.getQ(), op.getK(), op.getV())))
     return failure();

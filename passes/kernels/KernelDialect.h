@@ -32,7 +32,7 @@ namespace boa::kernel {
 /// llvm.getelementptr themselves hold 30 bits.
 mlir::Value offsetPointer(mlir::OpBuilder &, mlir::Location, mlir::Value base, mlir::Type element,
                           int64_t offset);
-/// Whether 0 <= integer < end. A negative one is above any other without its sign.
+/// Whether 0 <= integer < end. Without its sign, a negative integer is above any other.
 mlir::Value isWithin(mlir::OpBuilder &, mlir::Location, mlir::Value integer, int64_t end);
 
 } // namespace boa::kernel

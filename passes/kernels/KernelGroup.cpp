@@ -27,7 +27,7 @@ SmallVector<int64_t> getExtents(TilingInterface op) {
   return extents;
 }
 
-/// "[2, 64]".
+/// The extents as text: "[2, 64]".
 std::string print(ArrayRef<int64_t> extents) {
   std::string text;
   llvm::raw_string_ostream stream(text);

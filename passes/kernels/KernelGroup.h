@@ -22,7 +22,7 @@ struct GroupSpace {
   kernel::GroupAxis axis;
   llvm::SmallVector<int64_t> extents;
 
-  /// One part, which is everything.
+  /// Whether the group has one part, which is everything.
   bool isWhole() const { return extents.empty(); }
 };
 
@@ -34,7 +34,8 @@ struct GroupMember {
   bool lastParallel;
   llvm::SmallVector<MemoryAccess> accesses;
 
-  /// None if the op has no loops, or not over static memrefs: a library call.
+  /// The member for an op; none if the op is a library call: it has no loops, or not over static
+  /// memrefs.
   static std::optional<GroupMember> get(mlir::Operation *op);
 
   /// The parts of the op by itself. Its last dimension stays whole if

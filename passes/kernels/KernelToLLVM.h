@@ -52,12 +52,13 @@ public:
   /// Refuses an operand whose rows are not contiguous and evenly spaced.
   mlir::FailureOr<Matrix> matrix(mlir::Value memref, mlir::Value descriptor);
   mlir::FailureOr<Product> product(kernel::GemmOp op, kernel::GemmOp::Adaptor adaptor);
-  /// Of the first element.
+  /// The address of the first element.
   mlir::Value address(mlir::Value memref, mlir::Value descriptor);
 
   /// Replaces the op by the call of `name`.
   mlir::LogicalResult emit(mlir::StringRef name);
-  /// The op's one result, of i1, by whether the call of `name` gives an i32 other than 0.
+  /// Replaces the op's one result, of i1, by whether the call of `name` returns an i32 other than
+  /// 0.
   mlir::LogicalResult emitCondition(mlir::StringRef name);
 
 private:

@@ -72,7 +72,7 @@ private:
   mlir::Value value;
 };
 
-/// How an operand is indexed by an op over [leading..., last].
+/// The way in which an op over [leading..., last] indexes an operand.
 enum class Indexing {
   Full,     // [leading..., last]
   Leading,  // one value for each row
@@ -84,7 +84,7 @@ struct Input {
   Input(mlir::Value value, Indexing indexing = Indexing::Full) : value(value), indexing(indexing) {}
 };
 
-/// The body of an op: from one scalar for each input to the value computed.
+/// A function for the body of an op: from one scalar for each input to the value computed.
 using Body = llvm::function_ref<Scalar(llvm::ArrayRef<Scalar>)>;
 
 enum class Reduction { Sum, Max };
@@ -97,7 +97,7 @@ public:
   mlir::Value empty(mlir::RankedTensorType type);
   mlir::Value filled(mlir::RankedTensorType type, double value);
 
-  /// type[...] = body(inputs).
+  /// Builds type[...] = body(inputs).
   mlir::Value elementwise(mlir::RankedTensorType type, llvm::ArrayRef<Input> inputs, Body body);
 
   /// The reduction of body(inputs) over the last dimension of `space`:
@@ -110,7 +110,7 @@ public:
   mlir::Value sumLeading(mlir::RankedTensorType space, mlir::Value init,
                          llvm::ArrayRef<Input> inputs, Body body);
 
-  /// One value for each row of a tensor of this type.
+  /// The type of one value for each row of a tensor of this type.
   static mlir::RankedTensorType getRowsType(mlir::RankedTensorType type) {
     return mlir::RankedTensorType::get(type.getShape().drop_back(), type.getElementType());
   }

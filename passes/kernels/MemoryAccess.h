@@ -26,17 +26,17 @@ constexpr int64_t kMemoryAlignment = 64;
 /// The bytes of an element in memory, alone or beside others: whole bytes also for i1.
 int64_t getElementBytes(mlir::ShapedType type);
 
-/// The alloc, kernel.view or global that a memref is (a part of).
+/// The alloc, kernel.view or global that a memref is, or is a part of.
 mlir::Value getMemoryRoot(mlir::Value memref);
 
-/// Ops that hold or describe memory and compute nothing.
+/// Whether the op holds or describes memory and computes nothing.
 bool isMemoryOp(mlir::Operation *op);
 
-/// Whether all that it does is to write its input to its output, element by element.
+/// Whether the op only writes its input to its output, element by element.
 bool isCopy(mlir::linalg::GenericOp op);
 
-/// Moves what defines the memrefs of `op` (and the ops in it) before `point`, in
-/// the same block.
+/// Moves the ops that define the memrefs of `op` (and of the ops in it) before `point`, in the same
+/// block.
 void hoistMemory(mlir::Operation *op, mlir::Operation *point);
 
 /// Whether two views of one root may have an element in common.
@@ -48,7 +48,7 @@ bool keepsLeadingDims(mlir::Value memref, unsigned rows);
 struct MemoryAccess {
   mlir::Value memref, root;
   bool write;
-  /// How the iterations of a linalg op index it; null if not known.
+  /// The map by which the iterations of a linalg op index it; null if not known.
   mlir::AffineMap map;
 
   /// Whether iteration (r, ...) touches only row r, for the first `rows`

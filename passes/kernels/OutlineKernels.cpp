@@ -45,7 +45,7 @@ public:
   }
 
 private:
-  /// By the format of the first operand. Where that holds no numbers, f32.
+  /// Adds up what the ops cost, by the format of their first operand: f32 if that holds no numbers.
   DictionaryAttr countCosts() {
     struct Cost {
       double flops = 0, bytes = 0, products = 0, attention = 0, elementwise = 0;
@@ -81,7 +81,7 @@ private:
          builder.getNamedAttr(kOffsetAttr, builder.getI64IntegerAttr(offset))});
   }
 
-  /// What the buffers hold: weights as they are stored.
+  /// The contents of some buffers: weights as they are stored.
   SmallVector<Type> contents(ArrayRef<CallSlot> slots, bool narrow = false) {
     return llvm::map_to_vector(slots, [&](const CallSlot &slot) -> Type {
       const bool isWeight = slot.kind == CallSlot::Kind::group;
@@ -101,7 +101,7 @@ private:
       }
   }
 
-  /// Buffers after the inputs: accumulators, then results written whole.
+  /// Places the buffers after the inputs: accumulators, then results written whole.
   void placeOutputs() {
     int32_t buffer = layout.inputs.size();
     for (bool updates : {true, false})
@@ -119,14 +119,14 @@ private:
       }
   }
 
-  /// The cache is an argument already, which the function updates.
+  /// Binds a cache: it is an argument already, which the function updates.
   void bindCache(unsigned result, unsigned argument, int32_t buffer, int64_t offset) {
     NamedAttrList attrs(place(buffer, offset));
     attrs.set(kResultAttr, builder.getI32IntegerAttr(result));
     func.setArgAttrs(argument, attrs.getDictionary(func.getContext()));
   }
 
-  /// result = accumulator + gradient
+  /// Makes a result an accumulator: result = accumulator + gradient.
   void accumulate(unsigned result, int32_t buffer, int64_t offset) {
     Operation *terminator = func.getBody().front().getTerminator();
     Value gradient = terminator->getOperand(result);

@@ -18,7 +18,7 @@
 using namespace mlir;
 using namespace boa;
 
-/// The widest access of any target: more need not be known of a slice.
+/// The widest access of any target, which is all that need be known of a slice.
 static constexpr int64_t kSliceAlignment = 16;
 
 int64_t CapturedMemory::getAlignment(int64_t most) const {

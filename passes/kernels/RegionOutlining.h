@@ -17,7 +17,7 @@
 
 namespace boa {
 
-/// Memory that a region uses, and that the function which it becomes is given the address of.
+/// Memory that a region uses. The function that the region becomes takes its address.
 struct CapturedMemory {
   mlir::Value memref;    // as the region knows it
   mlir::MemRefType type; // of the argument: without the place in whatever it is a part of

@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace boa;
 
-/// Products are fastest if their number of rows is a multiple of this.
+/// The number of rows of which products are fastest at multiples.
 static constexpr int64_t kRowMultiple = 16;
 
 RankedTensorType RowBlock::getType(RankedTensorType whole) const {
@@ -23,7 +23,7 @@ RankedTensorType RowBlock::getType(RankedTensorType whole) const {
   return RankedTensorType::get(shape, whole.getElementType());
 }
 
-/// Offsets, sizes and strides.
+/// The offsets, sizes and strides of the rows in a tensor.
 std::tuple<RowBlock::Numbers, RowBlock::Numbers, RowBlock::Numbers>
 RowBlock::getSlice(OpBuilder &builder, Value whole) const {
   RankedTensorType part = getType(tensorTypeOf(whole));

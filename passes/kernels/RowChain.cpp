@@ -90,7 +90,8 @@ std::string nameOf(Operation *op) { return op->getName().getStringRef().str() + 
 // The chain
 //===----------------------------------------------------------------------===//
 
-/// False: no rule says how the op reads rows. `wide`: receives its results of the product's width.
+/// Adds an op to the chain. Returns false if no rule says how the op reads rows. `wide` receives
+/// its results of the product's width.
 bool RowChain::add(Operation *op, SmallVectorImpl<Value> &wide) {
   if (contains(op))
     return true;
@@ -194,8 +195,8 @@ bool RowChain::looksAtOwnRow(Operation *op) const {
   return !walked.wasInterrupted();
 }
 
-/// Each op must read the others' results row by row. At least one must reduce rows, so that less
-/// than a row is left of each.
+/// Says why the chain cannot be computed by blocks. Each op must read the others' results row by
+/// row. At least one must reduce rows, so that less than a row is left of each.
 std::optional<std::string> RowChain::check() {
   bool reduces = false;
   for (Operation *op : order) {

@@ -59,7 +59,8 @@ std::pair<Value, Value> UpdateBody::splitMaster(Value master) {
 // States
 //===----------------------------------------------------------------------===//
 
-/// Each bit of the inputs changes half of the bits: the last steps of MurmurHash3.
+/// Hashes the inputs: each bit of them changes half of the bits. These are the last steps of
+/// MurmurHash3.
 Value UpdateBody::random(Value seed, Value element, unsigned state) {
   auto shiftIn = [&](Value bits, int64_t by) {
     return make<arith::XOrIOp>(bits, make<arith::ShRUIOp>(bits, integer(by)));
@@ -81,7 +82,7 @@ Value UpdateBody::narrow(Value value, Value random) {
   return make<arith::TruncIOp>(builder.getI16Type(), make<arith::ShRUIOp>(bits, integer(16)));
 }
 
-/// (code / most)^4, of an f32.
+/// (code / most)^4, as an f32.
 Value UpdateBody::fourthPower(Value code, double most) {
   Value share = make<arith::MulFOp>(code, number(1 / most));
   Value square = make<arith::MulFOp>(share, share);
@@ -100,7 +101,7 @@ Value UpdateBody::decode(Type type, Value code, Value scale) {
   return floatOf(make<arith::OrIOp>(bitsOf(size), sign));
 }
 
-/// The two codes around a value are chosen with such odds that the mean is the value.
+/// Encodes a value as one of the two codes around it, with such odds that the mean is the value.
 Value UpdateBody::encode(Type type, Value value, Value scale, Value random) {
   Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
   const double most = type.isUnsignedInteger() ? 255 : 127;

@@ -21,23 +21,24 @@ namespace boa {
 
 class UpdateBody {
 public:
-  /// All ops go to the place of `builder`, which outlives it.
+  /// All ops are created at the place of `builder`, which outlives it.
   UpdateBody(mlir::OpBuilder &builder, mlir::Location loc) : builder(builder), loc(loc) {}
 
   /// The results of a region of boa.optimizer on these values.
   llvm::SmallVector<mlir::Value> clone(mlir::Region &region, mlir::ValueRange arguments);
 
-  /// The master weight of its halves, both i16; and its halves, high and low.
+  /// The master weight of its halves, both i16. `splitMaster` returns the halves, high and low.
   mlir::Value joinMaster(mlir::Value high, mlir::Value low);
   std::pair<mlir::Value, mlir::Value> splitMaster(mlir::Value master);
 
-  /// 32 bits for an element, i32, and for the `state`th of its states.
+  /// Returns 32 random bits for an element, i32, and for the `state`th of its states.
   mlir::Value random(mlir::Value seed, mlir::Value element, unsigned state);
-  /// The f32 of a bf16, given as i16; and back, up or down at random: with the greater odds to
-  /// the nearer one.
+  /// The f32 of a bf16, given as i16; and a bf16 of an f32, rounded up or down at random: with the
+  /// greater odds to the nearer one.
   mlir::Value widen(mlir::Value narrow);
   mlir::Value narrow(mlir::Value value, mlir::Value random);
-  /// The f32 of a code (i8; `type` is si8 or ui8) in a block with this scale; and back, at random.
+  /// The f32 of a code (i8; `type` is si8 or ui8) in a block with this scale; and a code of an f32,
+  /// rounded at random.
   mlir::Value decode(mlir::Type type, mlir::Value code, mlir::Value scale);
   mlir::Value encode(mlir::Type type, mlir::Value value, mlir::Value scale, mlir::Value random);
   /// The magnitude of an f32 as an i32. Its order is that of magnitudes.

@@ -26,7 +26,7 @@ using namespace boa;
 
 namespace {
 
-/// The type in f32, of a tensor of bf16.
+/// The type in f32 for a tensor of bf16; none for any other type.
 std::optional<RankedTensorType> widened(Type type) {
   if (!getElementTypeOrSelf(type).isBF16())
     return std::nullopt;

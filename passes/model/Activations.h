@@ -22,8 +22,8 @@ namespace boa {
 /// The name by which a plan finds the results of an op: boa.name, or that of the op, "gelu".
 llvm::StringRef getActivationName(mlir::Operation *op);
 
-/// Whether results are never saved: they cost nothing, or they are an argument (a parameter), which
-/// is there anyway, rounded.
+/// Whether results are never saved: they cost nothing, or they are a rounded argument (a
+/// parameter), which is there anyway.
 bool isFree(mlir::Operation *op);
 
 /// Whether a backward function computes the results itself, also where the layer saves.
@@ -32,8 +32,8 @@ bool isComputedAgain(mlir::Operation *op);
 /// The place that the plan gives to the results of an op alone; null if there is none.
 mlir::Attribute getOwnPlace(mlir::Operation *op);
 
-/// Checks what no single attribute can show: that the plan is of values that can be saved, and
-/// that values of one name, which lie in one storage, have one place.
+/// Checks what no single attribute can show. The plan must be for values that can be saved. Values
+/// of one name, which lie in one storage, must have one place.
 mlir::LogicalResult verifyActivations(mlir::func::FuncOp forward);
 
 /// Removes the plan from the ops of a function that carries it out.

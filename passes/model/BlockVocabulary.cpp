@@ -24,7 +24,7 @@ namespace boa {
 
 namespace {
 
-/// Targets are carried in f32.
+/// The most tokens, since targets are carried in f32.
 constexpr int64_t kMostTokens = int64_t(1) << 24;
 
 /// An argument that takes a parameter of the vocabulary. Each block takes a part.
@@ -73,7 +73,7 @@ private:
     return dyn_cast<BlockArgument>(value);
   }
 
-  /// The embedding of the first stage.
+  /// Finds the embedding of the first stage.
   LogicalResult findTable() {
     BlockArgument tokens = start.getArgument(0);
     embedding = tokens.hasOneUse() ? dyn_cast<EmbeddingOp>(*tokens.user_begin()) : EmbeddingOp();
@@ -199,7 +199,7 @@ private:
   // Stages
   //===--------------------------------------------------------------------===//
 
-  /// Stage NAME.SUFFIX of an empty function, before the original stage.
+  /// Creates stage NAME.SUFFIX of an empty function, before the original stage.
   func::FuncOp createStage(StageOp stage, StringRef suffix, Location loc, TypeRange types,
                            Type result, uint64_t repeat, bool targets = false,
                            ArrayRef<Attribute> sides = {}) {
@@ -214,7 +214,8 @@ private:
     return func;
   }
 
-  /// The rows of all tokens are found before the first stage, which takes them.
+  /// Creates the stages that find the rows of all tokens. They come before the first stage, which
+  /// takes the rows.
   void createTableStages() {
     const Cut &cut = cuts.front();
     Location loc = embedding.getLoc();
@@ -310,7 +311,7 @@ private:
       earlier.setName(callee);
   }
 
-  /// The original function up to the operand of the product.
+  /// Creates the function of the original stage up to the operand of the product.
   func::FuncOp createBefore() {
     OpBuilder builder(last);
     SmallVector<Attribute> sides;

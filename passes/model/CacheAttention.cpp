@@ -29,7 +29,7 @@ namespace boa {
 
 namespace {
 
-/// A function of `rows` positions, made of one of all positions.
+/// Makes a function of `rows` positions from one of all positions.
 class Rewriter {
 public:
   Rewriter(func::FuncOp from, StringRef name, int64_t rows)
@@ -60,7 +60,7 @@ public:
   }
 
 private:
-  /// [1, context, ...] to [1, rows, ...].
+  /// The type for `rows` positions: [1, context, ...] becomes [1, rows, ...].
   Type getRowsType(Type type) {
     auto tensor = cast<RankedTensorType>(type);
     SmallVector<int64_t> shape(tensor.getShape());
@@ -76,7 +76,7 @@ private:
     return positionsArg;
   }
 
-  /// An argument whose contents after the call are `next`.
+  /// Adds an argument for a cache, whose contents after the call are `next`.
   Value addCache(Value of) {
     auto type = cast<RankedTensorType>(of.getType());
     SmallVector<int64_t> shape(type.getShape());

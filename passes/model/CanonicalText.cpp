@@ -23,7 +23,7 @@ using namespace mlir;
 namespace boa {
 namespace {
 
-/// A name is one word; any other text is quoted, so that it stays on its line.
+/// Prints a name: one word as it is, any other text in quotes, so that it stays on its line.
 std::string printName(StringRef name) {
   auto isWord = [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; };
   if (!name.empty() && llvm::all_of(name, isWord))
@@ -36,7 +36,7 @@ std::string printName(StringRef name) {
   return text;
 }
 
-/// `[64, 192]`
+/// Prints `[64, 192]`.
 std::string printShape(ArrayRef<int64_t> shape) {
   return "[" +
          llvm::join(llvm::map_range(shape, [](int64_t size) { return std::to_string(size); }),
@@ -44,13 +44,13 @@ std::string printShape(ArrayRef<int64_t> shape) {
          "]";
 }
 
-/// The fewest digits that are read back as the same number.
+/// Prints the fewest digits that are read back as the same number.
 std::string printReal(double value) {
   char digits[32];
   return std::string(digits, std::to_chars(digits, std::end(digits), value).ptr);
 }
 
-/// The value of an attribute without its type.
+/// Prints the value of an attribute without its type.
 std::string printAttribute(Attribute attr) {
   if (auto flag = dyn_cast<BoolAttr>(attr))
     return flag.getValue() ? "true" : "false";
@@ -75,8 +75,8 @@ std::string printAttribute(Attribute attr) {
   return text;
 }
 
-/// ` {causal, heads = 6}`, by name; nothing where there are none. What the plan says of an op is no
-/// part of the computation.
+/// Prints ` {causal, heads = 6}`, by name; nothing if there are none. The plan for an op is no part
+/// of the computation.
 std::string printAttributes(Operation *op) {
   SmallVector<std::string> parts;
   for (NamedAttribute attr : op->getAttrDictionary()) {
@@ -113,9 +113,9 @@ public:
   }
 
 private:
-  /// What an op computes. Ops of one node compute the same.
+  /// The computation of an op. Ops of one node compute the same.
   struct Node;
-  /// A result of a node, or, where `node` is -1, an argument of the function.
+  /// A result of a node, or, if `node` is -1, an argument of the function.
   struct Operand {
     int64_t node = -1;
     unsigned result = 0; // or the number of the argument
@@ -164,7 +164,7 @@ private:
       ranks.push_back(unsigned(llvm::lower_bound(sorted, argument) - sorted.begin()));
   }
 
-  /// Without the dimension of sequences.
+  /// Prints the shape without the dimension of sequences.
   std::string shapeOf(Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     if (!type)
@@ -175,8 +175,8 @@ private:
     return printShape(shape);
   }
 
-  /// A cast changes only the element type, which is no part of the computation. Dropout is a matter
-  /// of training.
+  /// The operand of casts. A cast changes only the element type, which is no part of the
+  /// computation. Dropout is a matter of training.
   static Value skipCasts(Value value) {
     while (Operation *op = value.getDefiningOp()) {
       if (!isa<CastOp, DropoutOp>(op))
@@ -221,8 +221,8 @@ private:
     nodeOf[op] = known->second;
   }
 
-  /// Operands of one shape, sequences apart. Ops that are not
-  /// known here keep the order of theirs, which only makes the text stricter.
+  /// Whether operands may change places: they have one shape, sequences apart. Ops that are not
+  /// known here keep the order of their operands, which only makes the text stricter.
   bool mayChangePlaces(Operation *op) {
     return isa<AddOp, MulOp>(op) &&
            shapeOf(skipCasts(op->getOperand(0))) == shapeOf(skipCasts(op->getOperand(1)));
@@ -236,9 +236,9 @@ private:
     return leaf;
   }
 
-  /// An order by what operands are, which no order of ops or name of a value changes. The
-  /// arguments below them come first: then another op does not change the order of others.
-  /// Nodes that differ do so in themselves or in an operand: this goes down to there.
+  /// Orders operands by their computation. No order of ops and no name of a value changes it. The
+  /// arguments below them come first: then another op does not change the order of others. Nodes
+  /// that differ do so in themselves or in an operand: this goes down to there.
   bool comesBefore(Operand a, Operand b) {
     llvm::BitVector leaves = leavesOf(a);
     leaves ^= leavesOf(b);
@@ -270,7 +270,7 @@ private:
     return operand.result == 0 ? text : llvm::formatv("{0}#{1}", text, operand.result).str();
   }
 
-  /// The node after all that it needs.
+  /// Prints the node after all nodes that it needs.
   void print(unsigned root) {
     SmallVector<std::pair<unsigned, unsigned>> path{{root, 0}}; // a node, and its next operand
     while (!path.empty()) {

@@ -33,13 +33,13 @@
 
 namespace boa {
 
-/// Of the form of the text; 0 is no version.
+/// The version of the form of the text; 0 is no version.
 inline constexpr int32_t kCanonicalVersion = 1;
 
-/// Relies on --boa-verify-model.
+/// Prints the text of a model that --boa-verify-model accepts.
 std::string printCanonicalText(mlir::ModuleOp module);
 
-/// XXH3 of 128 bits, in hexadecimal.
+/// The XXH3 of 128 bits, in hexadecimal.
 std::string hashCanonicalText(llvm::StringRef text);
 
 } // namespace boa

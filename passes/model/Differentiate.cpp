@@ -18,10 +18,11 @@
 #include "passes/model/Activations.h"
 #include "passes/model/Stages.h"
 
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/RegionUtils.h"
-
-#include <unordered_map>
 
 using namespace mlir;
 
@@ -44,7 +45,8 @@ struct Result {
 /// Builds the backward function of one stage.
 class StageDifferentiator {
 public:
-  /// `name`: of the function to build. `saves`: it takes what the forward pass saved.
+  /// `name` is that of the function to build. `saves` says that it takes the values that the
+  /// forward pass saved.
   StageDifferentiator(ArrayRef<Stage> stages, const Stage &stage, func::FuncOp forward,
                       StageFunction name, bool saves)
       : stages(stages), of(stage), stage(stage.name), forward(forward), name(name), saves(saves) {
@@ -69,7 +71,8 @@ public:
   }
 
 private:
-  /// Tells functions made of `forward`, which may have fewer uses of a product than it has.
+  /// Marks products in functions made of `forward`, which may have fewer uses of a product than it
+  /// has.
   static void markSharedProducts(func::FuncOp forward) {
     forward.walk([](LinearOp product) {
       Value value = product.getY();
@@ -80,8 +83,8 @@ private:
     });
   }
 
-  /// @NAME_backward with the forward's arguments and the gradient of its result;
-  /// its body is a clone of the forward's.
+  /// Creates @NAME_backward with the forward's arguments and the gradient of its result. Its body
+  /// is a clone of the forward's.
   void createBackward() {
     OpBuilder builder(forward);
     builder.setInsertionPointAfter(forward);
@@ -157,7 +160,7 @@ private:
     return success();
   }
 
-  /// Whether anything that is trained is behind an argument.
+  /// Whether an argument depends on anything that is trained.
   bool needsGradient(unsigned argument) {
     if (argument < firstSide)
       return of.first || of.givesGradient; // tokens have none
@@ -334,7 +337,7 @@ private:
     func.setAllArgAttrs(attrs);
   }
 
-  /// @NAME_forward_saving: the forward function that also returns `saved`.
+  /// Creates @NAME_forward_saving: the forward function that also returns `saved`.
   void createSavingForward(ArrayRef<Operation *> forwardOps, ArrayRef<Value> saved,
                            ArrayRef<NamedAttrList> marks) {
     OpBuilder builder(backward);
@@ -366,7 +369,9 @@ private:
       results.push_back({bySaved.lookup(value), mark});
     setResults(func, builder, results);
     dropActivationAttrs(func);
-    mergeDuplicates(*block);
+    IRRewriter rewriter(func.getContext());
+    DominanceInfo dominance(func);
+    eliminateCommonSubExpressions(rewriter, dominance, func);
   }
 
   /// Clones the forward's `value` and what it needs into the builder's block.
@@ -378,28 +383,6 @@ private:
       cloneMissing(builder, operand, map);
     builder.clone(*op, map);
     return map.lookup(value);
-  }
-
-  /// Common subexpressions within straight-line code.
-  static void mergeDuplicates(Block &block) {
-    // By hash: ops that differ rarely share one.
-    std::unordered_map<size_t, SmallVector<Operation *, 1>> earlier;
-    for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
-      size_t hash = OperationEquivalence::computeHash(&op, OperationEquivalence::directHashValue,
-                                                      OperationEquivalence::ignoreHashValue,
-                                                      OperationEquivalence::IgnoreLocations);
-      SmallVector<Operation *, 1> &alike = earlier[hash];
-      auto same = llvm::find_if(alike, [&](Operation *other) {
-        return OperationEquivalence::isEquivalentTo(other, &op,
-                                                    OperationEquivalence::IgnoreLocations);
-      });
-      if (same == alike.end()) {
-        alike.push_back(&op);
-        continue;
-      }
-      op.replaceAllUsesWith(*same);
-      op.erase();
-    }
   }
 
   static void dropUnusedParams(func::FuncOp func) {
@@ -422,8 +405,8 @@ private:
   llvm::DenseMap<Value, Value> grads;
 };
 
-/// @NAME_sum(dy, sum) -> dy, of a result that the next stage and side inputs take: adds the
-/// gradients that they give.
+/// Creates @NAME_sum(dy, sum) -> dy for a result that the next stage and side inputs take. It adds
+/// the gradients that they give.
 void createSum(StringRef stage, func::FuncOp forward) {
   OpBuilder builder(forward);
   builder.setInsertionPointAfter(forward);
@@ -481,7 +464,7 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
     nameArguments(module);
   }
 
-  /// Some layers save, unless there is nothing to save.
+  /// Notes that some layers save, unless there is nothing to save.
   static void setSaving(ModuleOp module, StageOp stage, int64_t layers) {
     auto find = [&](StageFunction function) {
       return module.lookupSymbol<func::FuncOp>(getFunctionName(stage.getStageName(), function));

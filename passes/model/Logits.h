@@ -13,7 +13,7 @@
 
 namespace boa {
 
-/// The op that compares the logits with the targets; none where others take the targets, too.
+/// The op that compares the logits with the targets; none if other ops take the targets, too.
 CrossEntropyOp findLoss(mlir::func::FuncOp head);
 
 /// Makes @NAME_logits: the last stage without its loss and its targets. The logits are in f32.

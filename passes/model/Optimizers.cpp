@@ -154,7 +154,7 @@ static StringRef textOf(const OptimizerSettings &settings) {
   llvm_unreachable("an optimizer");
 }
 
-/// The settings that are named as hyperparameters.
+/// The settings of the names that are hyperparameters.
 static DictionaryAttr fillHyperparameters(DictionaryAttr names, const OptimizerSettings &settings) {
   Builder builder(names.getContext());
   NamedAttrList values(names);

@@ -52,11 +52,11 @@ struct Stage {
   int64_t saving = 0;                     // the last instances, which save activations
   EntryRange result = {}, gradient = {};  // of its first instance
 
-  /// Its last layers save activations, and its first ones do not.
+  /// Whether its last layers save activations, and its first ones do not.
   bool savesSome() const { return saving > 0 && saving < repeat; }
-  /// What its last instance returns.
+  /// The entries that its last instance returns.
   EntryRange lastResult() const { return result.shifted(repeat - 1); }
-  /// The gradient of that: the sum, and the part that the next instance gives.
+  /// The entries of the gradient of that: the sum, and the part that the next instance gives.
   EntryRange lastGradient() const { return gradient.shifted(repeat - 1); }
   EntryRange givenGradient() const { return lastGradient().shifted(isSide ? 1 : 0); }
 };

@@ -48,7 +48,8 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     return verifyNoLater(func);
   }
 
-  /// Later passes set these, and read them off functions that they did not make.
+  /// Checks that attributes are absent which later passes set, and read from functions that they
+  /// did not make.
   LogicalResult verifyNoLater(func::FuncOp func) {
     auto refuse = [&](StringRef name) {
       return func.emitOpError("has ") << name << ", which belongs to a later phase";
@@ -64,7 +65,7 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     return success();
   }
 
-  /// Every layer takes its own entry of a group that repeats, and each parameter once.
+  /// Checks that every layer takes its own entry of a group that repeats, and each parameter once.
   LogicalResult verifyParams(StageOp stage, func::FuncOp func, unsigned first) {
     StringRef name = stage.getStageName();
     llvm::SmallDenseSet<Attribute> seen;
@@ -88,8 +89,8 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     return success();
   }
 
-  /// A trainer fills micro-batches of the configured shape. Context and vocabulary may be
-  /// absent.
+  /// Checks that a trainer can fill micro-batches of the configured shape. Context and vocabulary
+  /// may be absent.
   LogicalResult verifyData(StageOp stage, func::FuncOp func, bool first, bool last) {
     ModuleOp module = getOperation();
     if (!getConfig(module, kModelConfig) && !getConfig(module, kTrainConfig) &&
@@ -146,7 +147,7 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     return failure(walked.wasInterrupted());
   }
 
-  /// The last activations are the results of the stages that it lists.
+  /// Checks that the last activations are the results of the stages that it lists.
   LogicalResult verifySides(StageOp stage, func::FuncOp func, unsigned activations) {
     SmallVector<StringRef> names = stage.getSideNames();
     for (auto [i, name] : llvm::enumerate(names)) {
@@ -234,8 +235,8 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     return success();
   }
 
-  /// Later phases give names to storages, steps and functions. Groups of the language have names
-  /// of their own (kGroupPrefix).
+  /// Checks the names that later phases give to storages, steps and functions. Groups of the
+  /// language have names of their own (kGroupPrefix).
   LogicalResult verifyNames(ArrayRef<StageOp> stages) {
     llvm::StringSet<> functions;
     for (StageOp stage : stages)

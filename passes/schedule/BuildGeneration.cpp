@@ -94,7 +94,8 @@ private:
                       StorageOp::makeHomes(home), role, chunks, persistent, ArrayAttr());
   }
 
-  /// Activations of an entry point: "checkpoints.generate", or "checkpoints.embed.generate".
+  /// The name of the activations of an entry point: "checkpoints.generate", or
+  /// "checkpoints.embed.generate".
   static std::string nameOf(StringRef of, StageFunction function) {
     return ((of.empty() ? "" : of + ".") + stringifyStageFunction(function)).str();
   }
@@ -126,7 +127,7 @@ private:
               /*persistent=*/true);
   }
 
-  /// One for each element type of a stage.
+  /// The name of a cache: a stage has one for each element type.
   static std::string cacheName(const Stage &stage, const CallSlot &slot) {
     std::string name = stage.name;
     if (Type element = slot.type.getElementType(); !element.isF32())
@@ -172,7 +173,7 @@ private:
     }
   }
 
-  /// One instance of a stage; `layer` is null where it does not repeat.
+  /// Calls one instance of a stage; `layer` is null if it does not repeat.
   void call(const Stage &stage, func::FuncOp callee, Value layer, StageFunction function) {
     loc = callee.getLoc();
     const CallLayout layout = CallLayout::get(callee);

@@ -55,7 +55,7 @@ public:
   }
 
 private:
-  /// Stages are found by the names of their functions.
+  /// Checks that the functions exist by whose names stages are found.
   LogicalResult checkFunctions() {
     if (stages.size() < 2)
       return module.emitError("expected at least two stages but found ") << stages.size();
@@ -133,7 +133,7 @@ private:
             declareSaved(stage, slot, saving.getResultAttr(slot.positions.front(), kPlaceAttr));
   }
 
-  /// `place`: of its own, or null.
+  /// Declares the storage of a saved value. `place` is a place of its own, or null.
   void declareSaved(const Stage &stage, const CallSlot &slot, Attribute place) {
     StorageOp storage =
         declare(Role::saved, {stage.saving, microBatches}, slot.type, savedName(stage, slot));
@@ -155,11 +155,11 @@ private:
                 sumName(stage));
   }
 
-  /// Of the storage in which the gradients of a side input are added up.
+  /// The name of the storage in which the gradients of a side input are added up.
   static std::string sumName(const Stage &stage) { return stage.name + ".sum"; }
 
-  /// The storage of a saved value. A stage has one for each element type, and one for each value
-  /// that has a place of its own, by the value's name.
+  /// The name of the storage of a saved value. A stage has one for each element type, and one for
+  /// each value that has a place of its own, by the value's name.
   static std::string savedName(const Stage &stage, const CallSlot &slot) {
     std::string name = stage.name;
     if (!slot.group.empty())
@@ -192,7 +192,7 @@ private:
               /*persistent=*/true);
   }
 
-  /// The places are of a training. --boa-place-weights knows what fits.
+  /// Places all in memory: the plan's places are of a training. --boa-place-weights comes later.
   void placeInMemory() {
     config.plan.place = PlaceSettings();
     writeConfig(module, kPlanConfig, config.plan);
@@ -205,7 +205,7 @@ private:
   Value constant(int64_t value) {
     return arith::ConstantIndexOp::create(builder, module.getLoc(), value);
   }
-  /// `index` + by, or a constant where there is no loop.
+  /// Returns `index` + by, or a constant if there is no loop.
   Value shifted(Value index, int64_t by) {
     if (!index)
       return constant(by);
@@ -233,7 +233,7 @@ private:
     return loop(dimension, 0, count, LoopOrder::forward);
   }
 
-  /// Layers [first, end) of a stage, which all do the same. `saving`: they save activations.
+  /// Layers [first, end) of a stage, which all do the same: they save activations if `saving`.
   struct Segment {
     int64_t first, end;
     bool saving = false;
@@ -251,8 +251,8 @@ private:
 
   const Stage &before(const Stage &stage) { return stages[&stage - stages.begin() - 1]; }
 
-  /// The activations that an instance takes. Targets, if `targets`, the starts of documents and
-  /// keys of dropout stand before the side inputs.
+  /// Reads the activations that an instance takes. The targets, if `targets`, the starts of
+  /// documents and keys of dropout stand before the side inputs.
   SmallVector<Value> readInputs(const Stage &stage, Value layer, Value m, bool targets) {
     SmallVector<Value> inputs;
     inputs.push_back(stage.first ? read(Role::tokens, m)
@@ -268,7 +268,7 @@ private:
     return inputs;
   }
 
-  /// A layer takes its own entry of a group that repeats.
+  /// The entry of a group that a layer takes: its own, if the group repeats.
   Value entryOf(StringRef group, Value layer) {
     return layer && repeats(group) ? layer : constant(0);
   }
@@ -297,7 +297,7 @@ private:
     return SmallVector<Value>(op.getResults());
   }
 
-  /// Forward of one instance.
+  /// Builds the forward pass of one instance.
   void forwardInstance(const Stage &stage, Value layer, Value m, bool saving) {
     func::FuncOp callee =
         lookup(stage, saving ? StageFunction::forward_saving : StageFunction::forward);
@@ -459,7 +459,7 @@ private:
     body(layers.getInductionVar());
   }
 
-  /// A forward pass of all micro-batches, to the loss or to the logits.
+  /// Builds a forward pass of all micro-batches, to the loss or to the logits.
   void buildForward(EntryPoint point) {
     bool logits = point == EntryPoint::predict;
     beginEntry(point);

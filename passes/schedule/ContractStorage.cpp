@@ -42,16 +42,17 @@ bool isMicroBatch(Value index) {
   return loop && loop.getDimension() == Dimension::micro_batch;
 }
 
-/// The one access of a boa.read, boa.write or boa.accumulate.
-StorageAccess getAccess(Operation *op) {
-  return cast<AccessOpInterface>(op).getAccesses(op->getParentOfType<ModuleOp>())[0];
+SmallVector<StorageAccess> getAccesses(Operation *op) {
+  return cast<AccessOpInterface>(op).getAccesses(op->getParentOfType<ModuleOp>());
 }
 
-/// The first dimension of several entries that all accesses index so.
+/// The first dimension of several entries that all accesses index with the micro-batch of their
+/// loop.
 std::optional<unsigned> findDimension(StorageOp storage, ArrayRef<Operation *> accesses) {
   for (auto [dim, size] : llvm::enumerate(storage.getDims()))
     if (size > 1 && llvm::all_of(accesses, [&, dim = dim](Operation *op) {
-          return isa<ReadOp, WriteOp, AccumulateOp>(op) && isMicroBatch(getAccess(op).indices[dim]);
+          const SmallVector<StorageAccess> accesses = getAccesses(op);
+          return accesses.size() == 1 && isMicroBatch(accesses[0].indices[dim]);
         }))
       return dim;
   return std::nullopt;
@@ -91,13 +92,12 @@ void checkLegal(StepOp step, RunNumbers numbers, MutableArrayRef<Candidate> cand
     Candidate *candidate = candidateOf.lookup(op);
     if (!candidate)
       return;
-    const StorageAccess access = getAccess(op);
+    const StorageAccess access = getAccesses(op)[0];
     int64_t entry = 0;
     for (auto [dim, size] : llvm::enumerate(candidate->storage.getDims()))
       entry = entry * size + (dim == candidate->dim ? 0 : at.get(access.indices[dim]));
     const int64_t microBatch = at.get(access.indices[candidate->dim]);
-    const bool fresh =
-        access.kind == StorageAccess::Kind::write || (access.fresh && at.test(access.fresh, false));
+    const bool fresh = !access.reads() || (access.fresh && at.test(access.fresh, false));
     auto last = candidate->last.find(entry);
     if (!fresh && (last == candidate->last.end() || last->second != microBatch))
       candidate->illegal = true;

@@ -57,7 +57,7 @@ private:
     drain = StepOp::create(builder, step.getLoc(), EntryPoint::drain);
   }
 
-  /// An update of chunks [first, last) at the builder's insertion point.
+  /// Emits an update of chunks [first, last) at the builder's insertion point.
   void emit(GroupOp group, Value layer, int64_t first, int64_t last, Value of) {
     if (first < last)
       OptimizerUpdateOp::create(builder, group.getLoc(), group.getSymName(), layer, first, last,
@@ -76,7 +76,8 @@ private:
   }
 
   /// The layer loops that hold the first, or the last, `OpT` of each entry of a storage of the
-  /// group. None if those are not all in layer loops, or a loop is that of some entries alone.
+  /// group. There are none if some are outside of layer loops, or if a loop has only some of the
+  /// entries.
   template <typename OpT> SmallVector<LoopOp, 0> findLoops(GroupOp group, Role role, bool last) {
     const std::string name = getStorageName(role, group.getSymName());
     const int64_t repeat = group.getRepeat();
@@ -113,7 +114,7 @@ private:
     return last;
   }
 
-  /// Erases `op` and the loop around it where nothing is left in that.
+  /// Erases `op`, and the loop around it if nothing is left in it.
   void eraseWithLoop(Operation *op) {
     auto loop = dyn_cast<LoopOp>(op->getParentOp());
     op->erase();
@@ -121,7 +122,7 @@ private:
       loop.erase();
   }
 
-  /// A layer's gradient is measured while it is still in memory.
+  /// Moves a norm to where the layer's gradient is still in memory.
   void moveNorm(GradientNormOp norm) {
     auto group = SymbolTable::lookupNearestSymbolFrom<GroupOp>(step, norm.getGroupAttr());
     AccumulateOp last = lastContribution(group);
@@ -154,9 +155,8 @@ private:
     eraseWithLoop(update);
   }
 
-  /// The head: at the end of the layer's backward, or after the loop that makes
-  /// the last contribution to the gradient. Stays put where the norm of all
-  /// gradients comes first.
+  /// Emits the head: at the end of the layer's backward, or after the loop that makes the last
+  /// contribution to the gradient. It stays where it is if the norm of all gradients comes first.
   void emitHead(GroupOp group, OptimizerUpdateOp update, int64_t head) {
     AccumulateOp last = lastContribution(group);
     bool needsNorm = false;
@@ -174,7 +174,7 @@ private:
     emitLoop(group, 0, head, step.getStep());
   }
 
-  /// The tail: before the first read of the weights in the step.
+  /// Emits the tail: before the first read of the weights in the step.
   void emitTail(GroupOp group, int64_t head, int64_t chunks) {
     std::string name = getStorageName(Role::weights, group.getSymName());
     ReadOp first;
@@ -202,15 +202,16 @@ private:
   OpBuilder builder;
 };
 
-/// What Splitter assumes: a step that has not been split.
+/// Checks what Splitter assumes: a step that has not been split.
 LogicalResult checkSplittable(ModuleOp module, StepOp step) {
   if (auto drain = findEntryPoint(module, EntryPoint::drain))
     return step.emitOpError("is split already: its drain is there").attachNote(drain->getLoc())
            << "here";
   llvm::StringMap<Operation *> seen;
   WalkResult walked = step.walk([&](Operation *op) -> WalkResult {
-    if (isa<OptimizerUpdateOp, GradientNormOp, AccumulateOp, ReadOp>(op) &&
-        op->getParentOp() == step)
+    auto uses = [](const StorageAccess &access) { return access.reads(); };
+    if (auto access = dyn_cast<AccessOpInterface>(op);
+        access && op->getParentOp() == step && llvm::any_of(access.getAccesses(module), uses))
       return op->emitOpError("expected to be in a loop of @") << step.getSymName();
     auto update = dyn_cast<OptimizerUpdateOp>(op);
     if (!update)
@@ -236,7 +237,7 @@ LogicalResult checkSplittable(ModuleOp module, StepOp step) {
 struct SplitOptimizer : impl::SplitOptimizerBase<SplitOptimizer> {
   using SplitOptimizerBase::SplitOptimizerBase;
 
-  /// An update came before a contribution to its gradient, or after a read that must see it.
+  /// Reports an update before a contribution to its gradient, or after a read that must see it.
   LogicalResult refuse(ModuleOp module, const TracedComputation::Outcome &difference) {
     StepOp step = findEntryPoint(module, EntryPoint::step);
     for (auto group : module.getOps<GroupOp>())

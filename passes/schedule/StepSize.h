@@ -16,7 +16,7 @@
 
 namespace boa {
 
-/// What they take for each layer of each micro-batch.
+/// The time that passes take for each layer of each micro-batch.
 inline constexpr double kSecondsOfLayerRun = 0.2e-3;
 
 /// Layers and stages of a module x micro-batches of a step.

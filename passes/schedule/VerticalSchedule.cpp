@@ -37,7 +37,7 @@ SmallVector<SmallVector<Operation *>> splitStatements(Block &body) {
   SmallVector<SmallVector<Operation *>> statements;
   bool open = false, stored = false;
   for (Operation &op : body) {
-    if (isIndexOp(&op))
+    if (isa<IndexOpInterface>(op))
       continue;
     bool isLoop = isa<LoopOp>(op);
     if (isLoop || !open || (stored && isa<ReadOp>(op))) {
@@ -51,12 +51,12 @@ SmallVector<SmallVector<Operation *>> splitStatements(Block &body) {
   return statements;
 }
 
-/// Clones `op` with what it needs of index arithmetic, which may need more of it.
+/// Clones `op` with the index arithmetic that it needs.
 void cloneWithIndices(OpBuilder &builder, Operation *op, IRMapping &map) {
   op->walk([&](Operation *nested) {
     for (Value operand : nested->getOperands()) {
       Operation *def = operand.getDefiningOp();
-      if (def && isIndexOp(def) && !map.contains(operand) && !op->isAncestor(def))
+      if (isa_and_nonnull<IndexOpInterface>(def) && !map.contains(operand) && !op->isAncestor(def))
         cloneWithIndices(builder, def, map);
     }
   });
@@ -70,9 +70,9 @@ LogicalResult checkNotSnake(LoopOp loop) {
                           "snake");
 }
 
-/// Distribution parts statements, so a value of one that another takes would have
-/// to cross loops; and a loop that becomes an outer one cannot take its direction
-/// from what is then inside it.
+/// Checks that a loop can be distributed. Distribution parts statements, so a value of one that
+/// another takes would have to cross loops. And a loop that becomes an outer one cannot take its
+/// direction from what is then inside it.
 LogicalResult checkDistributable(StepOp step, LoopOp micro) {
   if (failed(checkNotSnake(micro)))
     return failure();
@@ -138,7 +138,7 @@ private:
     for (Operation *op : statement)
       cloneWithIndices(builder, op, map);
   }
-  /// micro { layers { body } }  =>  layers { micro { body } }
+  /// Turns micro { layers { body } } into layers { micro { body } }.
   void interchange(LoopOp layers) {
     LoopOp outer = createLike(layers);
     LoopOp inner = createLike(micro);

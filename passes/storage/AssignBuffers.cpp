@@ -40,12 +40,12 @@ namespace boa {
 
 namespace {
 
-/// Live slots, and bytes moved.
+/// Counts live slots, and bytes moved.
 class Enumeration : public Tracer {
 public:
   Enumeration(ModuleOp module, SlotPools &needs) : Tracer(module), needs(needs) {}
 
-  /// Bytes moved in one more run, by link and label. Null: more than 64 bits hold.
+  /// The bytes moved in one more run, by link and label; null if they are more than 64 bits hold.
   DictionaryAttr count(StepOp step, bool pending) {
     moved.clear();
     ofStep = step.getEntryPoint() == EntryPoint::step;
@@ -76,7 +76,7 @@ private:
       moved[link][storage.getLabel().str()] += bytes;
     };
   }
-  /// Where there is one memory the device's slots are everybody's.
+  /// The need of a buffer. With one memory, the device's slots are everybody's.
   SlotNeed &needOf(const Buffer &buffer) {
     return needs.get(buffer.access.storage, memory.isSeparate() ? buffer.space : Space::device,
                      buffer.slotChunks());
@@ -90,7 +90,7 @@ private:
     const Access &access = buffer.access;
     if (ofStep)
       need.streamed = std::max(need.streamed, access.parts);
-    if (!isa<PrefetchOp>(op) || access.fresh)
+    if (!access.reads())
       return;
     memory.fetch(access.chunks(), buffer.space, counter(access.storage));
     stage(access, buffer.space);
@@ -101,7 +101,7 @@ private:
     memory.offload(access.chunks(), buffer.space, counter(access.storage));
     stage(access, buffer.space);
   }
-  /// Chunk by chunk through the host: one slot at least.
+  /// Passes an access through the host chunk by chunk: one slot at least.
   void stage(const Access &access, Space space) {
     if (!memory.isStaged(access.chunks(), space))
       return;
@@ -124,7 +124,7 @@ private:
   std::map<Link, std::map<std::string, Checked>> moved;
 };
 
-/// Three digits, in the unit that has them before the point.
+/// Prints three digits, in the unit that has them before the point.
 std::string inBytes(Checked size) {
   const int64_t bytes = size.value_or(-1);
   if (bytes < 0)
@@ -148,7 +148,7 @@ struct Arena {
   std::string given; // in words
   Checked limit = 0; // 0: none
   Checked used = 0;
-  /// No machine has more than the runtime counts.
+  /// The most bytes that it may hold. No machine has more than the runtime counts.
   int64_t most() const {
     const int64_t bytes = limit.value_or(kMostBytes);
     return bytes == 0 ? kMostBytes : std::min(bytes, kMostBytes);
@@ -160,7 +160,7 @@ struct Arena {
 struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   using AssignBuffersBase::AssignBuffersBase;
 
-  /// Of all entries, in one memory.
+  /// The bytes of all entries that live in one memory.
   int64_t residentBytes(StorageOp storage, Space space) {
     int64_t bytes = 0;
     for (const StorageOp::EntryRange &range : storage.getEntryRanges())
@@ -171,7 +171,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     return bytes;
   }
 
-  /// Entries of which a buffer in that space takes a slot.
+  /// The number of entries of which a buffer in that space takes a slot.
   int64_t countStreamed(SlotNeed &need) {
     StorageOp storage = need.storage;
     int64_t count = 0;
@@ -181,7 +181,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     return count;
   }
 
-  /// Enumerates all entry points; writes down what each moves.
+  /// Enumerates all entry points, and writes down the bytes that each moves.
   LogicalResult findNeeds(ModuleOp module) {
     for (StepOp step : module.getOps<StepOp>()) {
       step->removeAttr(kFirstTrafficAttr);
@@ -222,9 +222,10 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     return step.emitOpError("moves more bytes in a run than 64 bits count");
   }
 
-  /// Chunks are used one after another once a layer's gradient is complete: a whole
-  /// entry of them is to stand ready then. Of what mostly is taken whole only as many as a
-  /// step takes so (a delayed gradient's), and of what it does not take so at all, none.
+  /// The slots that looking ahead would use. Chunks are used one after another once a layer's
+  /// gradient is complete: a whole entry of them is to stand ready then. If other buffers of the
+  /// storage are larger, only as many chunks as a step streams are to stand ready (those of a
+  /// delayed gradient), or none.
   int64_t wishedLookahead(SlotNeed &need, int64_t distance) {
     int64_t chunks = need.storage.getChunks();
     int64_t slots = need.chunks < chunks ? llvm::divideCeil(chunks, need.chunks) : 1;
@@ -244,7 +245,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     return bytes ? bytes.getInt() : otherwise;
   }
 
-  /// Of kernels, with what attention needs of it for cuDNN alone.
+  /// The workspace of kernels, with the part that attention needs for cuDNN alone.
   int64_t findWorkspace(ModuleOp module) {
     if (module.getOps<KernelOp>().empty()) {
       attentionScratch = bytesOf(module, kAttentionScratchAttr);
@@ -345,7 +346,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
         << "arena of " << remark::metric("bytes", total);
   }
 
-  /// All wishes at once, where memory lasts: they may be many.
+  /// Gives all wishes at once, where memory lasts: they may be many.
   void giveAll(ArrayRef<SlotPool *> pools) {
     Checked wished[2];
     for (SlotPool *pool : pools)
@@ -369,7 +370,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     return success();
   }
 
-  /// In the order of the first storage of each.
+  /// The pools in the order of the first storage of each.
   SmallVector<SlotPool *> findPools() {
     llvm::SetVector<SlotPool *> pools;
     for (auto storage : getOperation().getOps<StorageOp>())
@@ -378,7 +379,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     return pools.takeVector();
   }
 
-  /// Homes, what kernels need on the device, and the slots that are live at once.
+  /// Counts homes, the needs of kernels on the device, and the slots that are live at once.
   void countUsed(Checked ofKernels) {
     for (Arena &arena : arenas)
       arena.used = 0;
@@ -406,8 +407,8 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     }
   }
 
-  /// The entries that live in a memory: `24 entries x 8 MiB = 192 MiB`, or `12 of 24 entries = 96
-  /// MiB`.
+  /// Describes the entries that live in a memory: `24 entries x 8 MiB = 192 MiB`, or `12 of 24
+  /// entries = 96 MiB`.
   std::string describeEntries(StorageOp storage, Space space, int64_t bytes) {
     int64_t entries = storage.getEntryCount(), there = 0;
     for (const StorageOp::EntryRange &range : storage.getEntryRanges())

@@ -51,7 +51,7 @@ public:
     return changed;
   }
 
-  /// And who wrote what is there.
+  /// Adds the writers of what is there to the snapshot.
   Snapshot snapshot() const override {
     Snapshot all = Tracer::snapshot();
     for (auto storage : ModuleOp(module).getOps<StorageOp>())
@@ -64,7 +64,7 @@ public:
   }
 
 private:
-  /// The offloads that wrote an entry's chunks; null: none.
+  /// The offloads that wrote an entry's chunks; null if there are none.
   ChunkMap<Operation *> &writersOf(const Access &access) {
     StorageOp storage = access.storage;
     std::vector<ChunkMap<Operation *>> &all = writers[storage];
@@ -74,7 +74,7 @@ private:
   }
 
   void opened(Operation *op, const Buffer &buffer, const Position &at, bool retained) override {
-    if (isa<PrefetchOp>(op) && !retained && !buffer.access.fresh)
+    if (buffer.access.reads() && !retained)
       markRead(buffer.access);
   }
   void markRead(const Access &access) {
@@ -86,7 +86,7 @@ private:
       read.set(run.first, run.first + run.count);
     });
   }
-  /// Where an op moves some entries, those that are homes need nothing of it.
+  /// Notes an offload. If an op moves some entries, those that are homes need nothing of it.
   void offloaded(OffloadOp op, const Access &access, const Buffer &buffer) override {
     const Access &held = buffer.access;
     bool moves = !buffer.home ||

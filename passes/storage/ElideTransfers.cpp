@@ -51,7 +51,7 @@ ReleaseOp releaseOf(Value buffer) {
   return {};
 }
 
-/// Released once, in the prefetch's block.
+/// Whether the buffer is released once, in the prefetch's block.
 bool isReleasedOnce(PrefetchOp prefetch) {
   Value buffer = prefetch.getBuffer();
   auto isRelease = [](Operation *user) { return isa<ReleaseOp>(user); };
@@ -84,19 +84,14 @@ void copyFrom(PrefetchOp from, Value buffer) {
   from.erase();
 }
 
-/// Whether nobody writes to it.
-bool isOnlyRead(Value buffer) {
-  return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
-    if (auto update = dyn_cast<UpdateOp>(user))
-      return update.getGradient() == buffer;
-    if (auto launch = dyn_cast<LaunchOp>(user))
-      return !llvm::is_contained(launch.getUpdates(), buffer) &&
-             !llvm::is_contained(launch.getWrites(), buffer);
-    return isa<NormOp, ReleaseOp>(user);
+/// Whether an op writes to the buffer, or takes it home.
+bool isChanged(Value buffer) {
+  return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
+    return isa<OffloadOp>(user) || hasEffect<MemoryEffects::Write>(user, buffer);
   });
 }
 
-/// A loop over layers between two ops of a block: too long to hold a buffer.
+/// Whether there is a loop over layers between two ops of a block: too long to hold a buffer.
 bool spansLayers(Operation *from, Operation *to) {
   for (Operation *op = from->getNextNode(); op && op != to; op = op->getNextNode())
     if (auto loop = dyn_cast<LoopOp>(op); loop && loop.getDimension() == Dimension::layer)
@@ -109,11 +104,10 @@ bool spansLayers(Operation *from, Operation *to) {
 bool isOverwritten(Operation *from, Operation *to, StringRef storage, Value buffer) {
   bool overwritten = false;
   for (Operation *op = from->getNextNode(); op && op != to; op = op->getNextNode())
-    op->walk([&](Operation *nested) {
-      if (auto create = dyn_cast<CreateOp>(nested))
-        overwritten |= create.getStorage() == storage;
-      if (auto offload = dyn_cast<OffloadOp>(nested))
-        overwritten |= offload.getStorage() == storage && offload.getBuffer() != buffer;
+    op->walk([&](AccessOpInterface nested) {
+      for (const StorageAccess &access : nested.getAccesses(op->getParentOfType<ModuleOp>()))
+        overwritten |= access.writes() && access.storage.getValue() == storage &&
+                       !llvm::is_contained(nested->getOperands(), buffer);
     });
   return overwritten;
 }
@@ -143,7 +137,7 @@ public:
   }
 
 private:
-  /// Of a prefetch, or of those in a chunk loop.
+  /// The entry of a prefetch, or of those in a chunk loop.
   static llvm::SmallSetVector<Entry, 4> entriesOf(Operation &op) {
     llvm::SmallSetVector<Entry, 4> entries;
     if (auto prefetch = dyn_cast<PrefetchOp>(op))
@@ -175,7 +169,7 @@ private:
         continue;
       // In another memory: a copy of what is there, where that is all that is needed.
       bool copies = separate && other.getType().getSpace() != prefetch.getType().getSpace();
-      if (copies && !isOnlyRead(other.getBuffer()))
+      if (copies && isChanged(other.getBuffer()))
         continue;
       if (prefetch->isBeforeInBlock(&op)) {
         if (isTooLong(prefetch, &op, prefetch.getStorage()) ||
@@ -234,7 +228,7 @@ private:
     return {};
   }
 
-  /// Asked once of each pair.
+  /// Asks for a move, once of each pair.
   bool allow(PrefetchOp prefetch, PrefetchOp other) {
     return !refused.count({prefetch, other}) &&
            (moves.allow(other) || !refused.insert({prefetch, other}).second);

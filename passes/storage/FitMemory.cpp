@@ -42,15 +42,15 @@ void buildTransfers(OpPassManager &pm, ArrayRef<std::string> streamed) {
 
 namespace {
 
-/// Trials of how many storages to stream, behind the two of none and of all.
+/// The most trials of how many storages to stream, behind the two of none and of all.
 constexpr int kMostTrials = 5;
 
-/// Which storages have buffers that are held while others compute.
+/// A tracer of the storages whose buffers are held while others compute.
 class HeldBuffers : public Tracer {
 public:
   explicit HeldBuffers(ModuleOp module) : Tracer(module) {}
 
-  /// First the storage whose buffers take most bytes for most of the time.
+  /// Finds such storages, first the one whose buffers take most bytes for most of the time.
   static std::vector<std::string> find(ModuleOp module) {
     std::map<std::string, double> costs;
     for (StepOp step : module.getOps<StepOp>()) {
@@ -224,7 +224,7 @@ private:
       signalPassFailure();
   }
 
-  /// Where they lie is decided behind this, by --boa-place-weights.
+  /// Moves weights to SSD. Their places are decided behind this, by --boa-place-weights.
   static void moveWeightsToSsd(ModuleOp module) {
     auto ssd = HomeAttr::get(module.getContext(), Tier::ssd, 0);
     for (auto storage : module.getOps<StorageOp>())
@@ -232,7 +232,7 @@ private:
         storage.setHomesAttr(StorageOp::makeHomes(ssd));
   }
 
-  /// Takes its entry points and slots.
+  /// Takes the program's entry points and slots.
   void adopt(ModuleOp program, size_t streamed, size_t held) {
     ModuleOp module = getOperation();
     for (auto [was, is] : llvm::zip_equal(module.getOps<StorageOp>(), program.getOps<StorageOp>()))

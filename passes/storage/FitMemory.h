@@ -36,7 +36,7 @@ std::unique_ptr<mlir::Pass> createKeepNaiveProgram(NaiveProgram program);
 /// How many storages it streams: as few as fit, or all of them.
 enum class Streamed { few, all };
 
-/// --boa-assign-buffers of the program as it is, or with streamed storages. If the weights get
+/// Runs --boa-assign-buffers of the program as it is, or with streamed storages. If the weights get
 /// their places behind it, it streams all or none, so that the program fits with all weights on
 /// SSD.
 std::unique_ptr<mlir::Pass> createFitMemory(NaiveProgram program, Streamed streamed = Streamed::few,

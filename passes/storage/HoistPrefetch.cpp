@@ -19,6 +19,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
+#include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
 
 using namespace mlir;
 
@@ -28,12 +29,13 @@ namespace boa {
 
 namespace {
 
-/// The name of the storage that a transfer touches; empty for other ops.
-StringRef storageOf(Operation *op) {
-  auto accesses = dyn_cast<AccessOpInterface>(op);
-  return accesses
-             ? accesses.getAccesses(accesses->getParentOfType<ModuleOp>())[0].storage.getValue()
-             : StringRef();
+/// Whether an op touches the storage by name.
+bool touches(Operation *op, StringRef storage) {
+  auto access = dyn_cast<AccessOpInterface>(op);
+  return access && llvm::any_of(access.getAccesses(op->getParentOfType<ModuleOp>()),
+                                [&](const StorageAccess &touched) {
+                                  return touched.storage.getValue() == storage;
+                                });
 }
 
 /// A prefetch, the ops that follow from it, in one block.
@@ -60,34 +62,12 @@ std::optional<Transfer> match(PrefetchOp prefetch) {
   return transfer;
 }
 
-bool definedOutside(LoopOp loop, ValueRange values) {
-  return llvm::all_of(values, [&](Value value) {
-    return !value || !loop.getBody().isAncestor(value.getParentRegion());
-  });
-}
-
-/// Index arithmetic on invariant operands leaves the loop first.
-void hoistIndices(LoopOp loop) {
-  for (Operation &op : llvm::make_early_inc_range(*loop.getBlock()))
-    if (isIndexOp(&op) && definedOutside(loop, op.getOperands()))
-      op.moveBefore(loop);
-}
-
-bool writes(Operation *op, Value buffer) {
-  if (auto launch = dyn_cast<LaunchOp>(op))
-    return llvm::is_contained(launch.getUpdates(), buffer) ||
-           llvm::is_contained(launch.getWrites(), buffer);
-  if (auto copy = dyn_cast<CopyOp>(op))
-    return copy.getTo() == buffer;
-  return isa<UpdateOp>(op);
-}
-
-/// Whether what the loop writes in the buffer goes home before the iteration
-/// ends: else the next iteration reads older contents there.
+/// Whether the buffer that the loop writes goes home before the iteration ends: else the next
+/// iteration reads older contents there.
 bool isWrittenHome(LoopOp loop, const Transfer &transfer) {
   Value buffer = PrefetchOp(transfer.prefetch).getBuffer();
   return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
-    if (!writes(user, buffer))
+    if (!hasEffect<MemoryEffects::Write>(user, buffer))
       return true;
     Operation *inBlock = loop.getBlock()->findAncestorOpInBlock(*user);
     return llvm::any_of(transfer.offloads, [&](OffloadOp offload) {
@@ -107,8 +87,9 @@ bool isFalse(Value condition) {
 bool isInvariant(LoopOp loop, const Transfer &transfer) {
   PrefetchOp prefetch = transfer.prefetch;
   SmallVector<Value> operands(prefetch.getIndices());
-  operands.push_back(prefetch.getFirst());
-  if (!definedOutside(loop, operands))
+  if (prefetch.getFirst())
+    operands.push_back(prefetch.getFirst());
+  if (!llvm::all_of(operands, [&](Value value) { return loop.isDefinedOutsideOfLoop(value); }))
     return false;
   if (Value zero = prefetch.getZero(); zero && !isFalse(zero)) {
     // Any other zeroes in each iteration.
@@ -120,7 +101,7 @@ bool isInvariant(LoopOp loop, const Transfer &transfer) {
     return false;
   bool only = true;
   loop.walk([&](Operation *op) {
-    if (op != prefetch && storageOf(op) == prefetch.getStorage() &&
+    if (op != prefetch && touches(op, prefetch.getStorage()) &&
         !llvm::is_contained(transfer.offloads, op))
       only = false;
   });
@@ -145,12 +126,12 @@ void hoist(LoopOp loop, Transfer transfer) {
     offload->moveAfter(loop);
 }
 
-/// Inner loops first. Returns how many transfers left a loop.
+/// Hoists transfers from a loop, inner loops first. Returns how many left a loop.
 unsigned hoistFrom(LoopOp loop, MoveFilter &moves, const StreamedStorages &streamed) {
   unsigned count = 0;
   for (LoopOp inner : llvm::make_early_inc_range(loop.getBlock()->getOps<LoopOp>()))
     count += hoistFrom(inner, moves, streamed);
-  hoistIndices(loop);
+  moveLoopInvariantCode(loop);
   // Chunks of an entry stay streamed: that loop is there to bound memory.
   if (loop.getDimension() == Dimension::chunk)
     return count;
@@ -167,23 +148,20 @@ unsigned hoistFrom(LoopOp loop, MoveFilter &moves, const StreamedStorages &strea
 /// Whether `op` needs what `prefetch` would overwrite: in memory both are one.
 bool usesStorage(Operation *op, PrefetchOp prefetch) {
   return prefetch.getZero() && llvm::any_of(op->getOperands(), [&](Value operand) {
-           Operation *origin = isa<BufferType>(operand.getType()) ? getOrigin(operand) : nullptr;
-           return origin && storageOf(origin) == prefetch.getStorage();
+           return getStorageOf(operand) == prefetch.getStorage();
          });
-}
-
-bool sameIndex(Value a, Value b) {
-  auto left = a.getDefiningOp<arith::ConstantOp>(), right = b.getDefiningOp<arith::ConstantOp>();
-  return a == b || (left && right && left.getValue() == right.getValue());
 }
 
 /// Whether `op` releases a buffer of the entry that `prefetch` brings. Above that release the
 /// entry would take two slots, and its copy could not be retained.
 bool releasesEntry(Operation *op, PrefetchOp prefetch) {
-  auto release = dyn_cast<ReleaseOp>(op);
-  auto other = release ? dyn_cast_or_null<PrefetchOp>(getOrigin(release.getBuffer())) : nullptr;
-  return other && other.getStorage() == prefetch.getStorage() &&
-         llvm::equal(other.getIndices(), prefetch.getIndices(), sameIndex);
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    if (!hasEffect<MemoryEffects::Free>(op, operand))
+      return false;
+    auto other = operand.getDefiningOp<PrefetchOp>();
+    return other && other.getStorage() == prefetch.getStorage() &&
+           llvm::equal(other.getIndices(), prefetch.getIndices(), isSameIndex);
+  });
 }
 
 /// Moves each prefetch up its block: above launches, not above an access to the
@@ -199,9 +177,9 @@ void raisePrefetches(Block &block, MoveFilter &moves, const StreamedStorages &st
       continue;
     Operation *before = &op;
     while (Operation *previous = before->getPrevNode()) {
-      bool blocked = previous->getNumRegions() != 0 ||
-                     storageOf(previous) == prefetch.getStorage() || isa<PrefetchOp>(previous) ||
-                     usesStorage(previous, prefetch) || releasesEntry(previous, prefetch);
+      bool blocked = previous->getNumRegions() != 0 || touches(previous, prefetch.getStorage()) ||
+                     isa<PrefetchOp>(previous) || usesStorage(previous, prefetch) ||
+                     releasesEntry(previous, prefetch);
       for (Value operand : op.getOperands())
         blocked |= operand.getDefiningOp() == previous;
       if (blocked)

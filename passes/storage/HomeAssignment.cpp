@@ -73,7 +73,7 @@ private:
     return HomeAttr::get(context, getTier(part.tier), chunks);
   }
 
-  /// Layers are the first dimension of parameters, and that before the micro-batches of
+  /// The number of layers: the first dimension of parameters, and that before the micro-batches of
   /// activations.
   int64_t countLayers() {
     ArrayRef<int64_t> dims = storage.getDims();
@@ -120,7 +120,7 @@ private:
     }
   }
 
-  /// The next `count` entries live there.
+  /// Adds homes of the next `count` entries.
   void add(int64_t count, ArrayRef<HomeAttr> homes) {
     if (count == 0)
       return;

@@ -12,7 +12,7 @@
 
 namespace boa {
 
-/// The place of a role in the plan; null: it stays on the device.
+/// The place of a role in the plan; null if it stays on the device.
 const Placement *findPlacement(Role role, const PlaceSettings &place);
 
 /// The homes of a storage's entries. Layers are counted in its first dimension. A share is of the

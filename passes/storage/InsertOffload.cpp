@@ -74,7 +74,7 @@ private:
   }
   void release(Value buffer) { ReleaseOp::create(builder, loc, buffer, Value()); }
 
-  /// reads; launch; offload of what it wrote; release of all.
+  /// Replaces a call by its reads, a launch, an offload of its results, and the release of all.
   LogicalResult insert(CallOp call) {
     builder.setInsertionPoint(call);
     loc = call.getLoc();
@@ -146,8 +146,8 @@ private:
         moveToStart(def);
   }
 
-  /// Reads move down to the call that takes them, and its writes up to it: nothing
-  /// on the way may touch their storage.
+  /// Checks that moves are legal. Reads move down to the call that takes them, and its writes up to
+  /// it: nothing on the way may touch their storage.
   LogicalResult checkMoves(CallOp call) {
     for (Value input : call.getInputs())
       if (auto read = input.getDefiningOp<ReadOp>())
@@ -186,11 +186,7 @@ private:
       return false;
     StorageAccess x = getAccesses(a)[0];
     StorageAccess y = getAccesses(b)[0];
-    return x.storage == y.storage && llvm::equal(x.indices, y.indices, [](Value x, Value y) {
-             IntegerAttr left, right;
-             return x == y || (matchPattern(x, m_Constant(&left)) &&
-                               matchPattern(y, m_Constant(&right)) && left == right);
-           });
+    return x.storage == y.storage && llvm::equal(x.indices, y.indices, isSameIndex);
   }
   /// The storage that an op of the step phase reads or writes; empty for other ops.
   static StringRef storageOf(Operation *op) {
@@ -205,8 +201,8 @@ private:
            });
   }
 
-  /// An access to `storage` in program order between two ops, of which the second
-  /// may be in a loop after the first; only those that write if `writes`.
+  /// Finds an access to `storage` in program order between two ops, of which the second may be in a
+  /// loop after the first. With `writes` it looks only for writes.
   static Operation *findBetween(Operation *from, Operation *to, StringRef storage, bool writes) {
     Operation *found = nullptr;
     auto visit = [&](Operation *op) {
@@ -244,7 +240,7 @@ private:
     return {index, by};
   }
 
-  /// A call between `call` and `store`, which holds its result, that takes what was there
+  /// Finds a call between `call` and `store`, which holds its result, that takes what was there
   /// before: its read moves down to it while the store moves up.
   static Operation *findReaderBetween(CallOp call, Operation *store) {
     StorageAccess stored = getAccesses(store)[0];
@@ -267,7 +263,7 @@ private:
     return found;
   }
 
-  /// What an update needs must be declared.
+  /// Checks that the storages of an update are declared.
   LogicalResult checkDeclared(Operation *op, Role role, StringRef group) {
     StorageOp storage = findStorage(module, role, group);
     if (storage && storage.getRole() == role)
@@ -279,7 +275,7 @@ private:
     return error;
   }
 
-  /// Every value was moved: what is left has no kernel to go with.
+  /// Checks that every value was moved: any other has no kernel to go with.
   LogicalResult checkNothingLeft() {
     WalkResult walked = step.walk([](Operation *op) {
       if (auto read = dyn_cast<ReadOp>(op); read && read->use_empty()) {
@@ -293,8 +289,7 @@ private:
     return failure(walked.wasInterrupted());
   }
 
-  /// A loop over chunks that brings each one's state, updates it and writes it
-  /// back.
+  /// Inserts a loop over chunks that brings each one's state, updates it and writes it back.
   void insert(OptimizerUpdateOp update) {
     builder.setInsertionPoint(update);
     loc = update.getLoc();

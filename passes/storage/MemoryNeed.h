@@ -24,7 +24,7 @@ struct MemoryNeed {
   std::optional<Space> space; // whose; none: the machine has one memory
 
   void attachTo(mlir::Diagnostic &diagnostic, mlir::MLIRContext *context) const;
-  /// None: the diagnostic is about something else.
+  /// Reads the need of a diagnostic; none if it is about something else.
   static std::optional<MemoryNeed> of(mlir::Diagnostic &diagnostic);
 };
 

@@ -47,8 +47,8 @@ public:
   Retainer(ModuleOp module, StepOp step, const StreamedStorages &streamed)
       : Tracer(module), step(step), streamed(streamed) {}
 
-  /// A copy is worth retaining only if it is with and without a pending step.
-  /// Steps follow one another: what one ends with the next may begin with.
+  /// Retains copies. One is worth it only if it is with and without a pending step. Steps follow
+  /// one another: what one ends with the next may begin with.
   unsigned retainCopies() {
     if (step.getEntryPoint() == EntryPoint::step) {
       auto runStep = [](Retainer &tracer, StepOp step, bool pending) {
@@ -73,7 +73,7 @@ public:
   }
 
 private:
-  /// Other slots of a storage, or of a role, that may be taken while a copy waits.
+  /// The most other slots of a storage, or of a role, that may be taken while a copy waits.
   static constexpr int64_t kPatience = 1;
 
   /// A buffer that was released, until the next access to its chunks.
@@ -90,7 +90,7 @@ private:
   void opened(Operation *op, const Buffer &buffer, const Position &at, bool) override {
     if (buffer.home)
       return;
-    if (!isa<PrefetchOp>(op) || buffer.access.fresh) {
+    if (!buffer.access.reads()) {
       forget(buffer.access);
     } else {
       std::vector<Candidate> &copies = candidates[entryOf(buffer.access)];
@@ -130,14 +130,14 @@ private:
     list.push_back(instance);
   }
 
-  /// So far, of the storage. Of a streamed one, of all storages of its role: together they are
-  /// what the entries of layers are.
+  /// The slots of the storage that were taken so far. For a streamed one, they are of all storages
+  /// of its role, which together are what the entries of layers are.
   int64_t slotsTakenOf(StorageOp storage) {
     return streamed.contains(storage.getSymName()) ? takenOfRole[storage.getRole()]
                                                    : slotsTaken[storage];
   }
 
-  /// A write to any of its chunks makes a copy stale.
+  /// Forgets copies of chunks that are written: they are stale.
   void forget(const Access &access) {
     llvm::erase_if(candidates[entryOf(access)],
                    [&](const Candidate &copy) { return copy.access.overlaps(access); });
@@ -146,8 +146,8 @@ private:
   using Entry = std::pair<Operation *, int64_t>; // storage, position
   static Entry entryOf(const Access &access) { return {StorageOp(access.storage), access.entry}; }
 
-  /// The weakest condition under which every execution is worth retaining:
-  /// always, at the last iteration of one loop, or of all.
+  /// Retains a buffer under the weakest condition for which every execution is worth it: always, at
+  /// the last iteration of one loop, or of all.
   bool retain(ReleaseOp release, ArrayRef<ReleaseInstance> instances) {
     if (release.getRetain() ||
         llvm::none_of(instances, [](const ReleaseInstance &i) { return i.good; }))

@@ -70,7 +70,7 @@ void SlotPools::giveBack(SlotNeed &need) {
   count(*need.pool, -1);
 }
 
-/// Between two of these moments no pool, and no two together, have more live slots.
+/// Notes a moment. Between two of them no pool, and no two together, have more live slots.
 void SlotPools::noteMoment() {
   if (!std::exchange(rises, false) || !known.insert(liveHash).second)
     return;
@@ -91,8 +91,8 @@ void SlotPools::forgetLive() {
 // Sharing
 //===----------------------------------------------------------------------===//
 
-/// Which pools of a space save memory as one. Its time is that of the moments, of which there are
-/// as many as layers that differ.
+/// Decides which pools of a space save memory as one. Its time is that of the moments, of which
+/// there are as many as layers that differ.
 class SlotSharing {
 public:
   SlotSharing(SlotPools &slots, Space space)
@@ -114,7 +114,7 @@ public:
       findBest(pool);
   }
 
-  /// False: no two save any.
+  /// Makes one of two pools. Returns false if no two save any memory.
   bool shareTwo() {
     Gain most;
     size_t into = 0;
@@ -140,7 +140,7 @@ private:
 
   bool isMember(size_t pool) const { return bytes[pool] != 0; }
 
-  /// Zero, where they save nothing.
+  /// The gain of two pools as one; zero if they save nothing.
   Gain gainOf(size_t one, size_t two) {
     int64_t peak = std::max(pools[one].peak, pools[two].peak);
     if (auto it = together[one].find(two); it != together[one].end())
@@ -203,7 +203,7 @@ private:
     }
   }
 
-  /// Whether `into` has slots there, too.
+  /// Adds the slots of `from` to `into`. Returns whether `into` has slots there, too.
   static bool addTo(SlotPools::Moment &moment, size_t into, size_t from) {
     auto isOf = [](size_t pool) { return [=](auto each) { return each.first == pool; }; };
     auto source = llvm::find_if(moment, isOf(from)), target = llvm::find_if(moment, isOf(into));

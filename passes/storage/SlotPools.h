@@ -59,16 +59,16 @@ public:
 
   void take(SlotNeed &need);
   void giveBack(SlotNeed &need);
-  /// Before an entry point runs, whose slots are its own.
+  /// Is called before an entry point runs, whose slots are its own.
   void forgetLive();
 
-  /// Makes one of the two pools of a space that save most bytes so, until `fits`. False: no two
-  /// are left that save any.
+  /// Makes one of the two pools of a space that save most bytes so, until `fits`. Returns false if
+  /// no two are left that save any.
   bool shareUntil(Space space, llvm::function_ref<bool()> fits);
 
 private:
   friend class SlotSharing;
-  /// How many slots each pool has, of those that have some.
+  /// The numbers of slots of the pools that have some.
   using Moment = std::vector<std::pair<size_t, int64_t>>;
 
   void count(SlotPool &pool, int64_t change);

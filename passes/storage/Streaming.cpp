@@ -10,16 +10,8 @@ using namespace mlir;
 
 namespace boa {
 
-static StringRef storageOf(Value buffer) {
-  Operation *origin = isa<BufferType>(buffer.getType()) ? getOrigin(buffer) : nullptr;
-  if (auto prefetch = dyn_cast_or_null<PrefetchOp>(origin))
-    return prefetch.getStorage();
-  auto create = dyn_cast_or_null<CreateOp>(origin);
-  return create ? create.getStorage() : StringRef();
-}
-
 bool worksOn(Operation *op, StringRef storage) {
-  if (llvm::any_of(op->getOperands(), [&](Value value) { return storageOf(value) == storage; }))
+  if (llvm::any_of(op->getOperands(), [&](Value value) { return getStorageOf(value) == storage; }))
     return true;
   auto isOf = [&](StringRef group) {
     return llvm::any_of(ArrayRef{Role::weights, Role::gradients, Role::master},
@@ -35,8 +27,8 @@ bool StreamedStorages::mustYield(StringRef storage, Operation *op) const {
   if (!contains(storage))
     return false;
   auto walked = op->walk([&](Operation *inner) {
-    const bool computes = isa<LaunchOp, UpdateOp, NormOp>(inner);
-    return computes && !worksOn(inner, storage) ? WalkResult::interrupt() : WalkResult::advance();
+    return computes(inner) && !worksOn(inner, storage) ? WalkResult::interrupt()
+                                                       : WalkResult::advance();
   });
   return walked.wasInterrupted();
 }

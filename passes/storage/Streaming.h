@@ -31,7 +31,8 @@ public:
   }
 
   bool contains(llvm::StringRef storage) const { return streamed.contains(storage); }
-  /// Whether it is streamed and its buffer may not be held while `op` runs: others compute there.
+  /// Whether the storage is streamed and its buffer may not be held while `op` runs: others compute
+  /// there.
   bool mustYield(llvm::StringRef storage, mlir::Operation *op) const;
 
 private:

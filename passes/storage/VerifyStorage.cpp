@@ -46,7 +46,7 @@ public:
   }
 
 private:
-  /// What the trainer fills in is another in the next run.
+  /// Checks the inputs: those that the trainer fills in are others in the next run.
   void checkInputs() {
     for (const auto &copy : retained)
       if (StorageOp storage = copy->access.storage; storage.isLiveIn() && !storage.getPersistent())
@@ -79,14 +79,14 @@ private:
     if (++liveIn(storage, pool) > pool.getSlots())
       violation(op, "needs more slots of @" + storage.getSymName() + " than the " +
                         Twine(pool.getSlots()) + " assigned");
-    if (isa<PrefetchOp>(op) && !buffer.access.fresh)
+    if (buffer.access.reads())
       checkStaging(op, buffer.access, buffer.space);
   }
   void offloaded(OffloadOp op, const Access &access, const Buffer &buffer) override {
     if (!buffer.home && StorageOp(access.storage).getPoolsAttr())
       checkStaging(op, access, buffer.space);
   }
-  /// One that is free: a chunk at a time passes.
+  /// Checks that a slot of the host is free: a chunk at a time passes through it.
   void checkStaging(Operation *op, const Access &access, Space space) {
     if (!memory.isStaged(access.chunks(), space))
       return;
@@ -125,40 +125,30 @@ private:
   std::map<int64_t, int64_t> shared;                             // live, of pools of several
 };
 
-/// The storage of a buffer that `origin` opened, and how many chunks of an entry; 0: all.
-std::pair<StorageOp, int64_t> findOpened(Operation *origin) {
-  if (!origin)
-    return {};
-  auto lookup = [&](auto op) -> std::pair<StorageOp, int64_t> {
-    return {SymbolTable::lookupNearestSymbolFrom<StorageOp>(op, op.getStorageAttr()),
-            int64_t(op.getCount())};
-  };
-  if (auto prefetch = dyn_cast<PrefetchOp>(origin))
-    return lookup(prefetch);
-  if (auto create = dyn_cast<CreateOp>(origin))
-    return lookup(create);
-  return {};
-}
-
 struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
   using VerifyStorageBase::VerifyStorageBase;
 
-  /// Kernels take whole entries, each op buffers of its own memory.
+  /// Checks that kernels take whole entries, and each op buffers of its own memory.
   LogicalResult verifyOperands(StepOp step, bool separate, Space updateSpace) {
+    SymbolTableCollection tables;
     WalkResult walked = step.walk([&](Operation *op) {
-      if (!isa<LaunchOp, UpdateOp, NormOp>(op))
+      if (!computes(op))
         return WalkResult::advance();
-      if (isa<LaunchOp>(op))
+      const bool isKernel = cast<AccessOpInterface>(op).getQueue() == Queue::compute;
+      if (isKernel)
         for (Value operand : op->getOperands())
-          if (auto [storage, count] = findOpened(getOrigin(operand));
-              storage && count != 0 && count != int64_t(storage.getChunks())) {
-            op->emitOpError("takes ")
-                << count << " chunks of @" << storage.getSymName() << ": expected whole entries";
+          if (AccessOpInterface origin = getOrigin(operand)) {
+            const StorageAccess held = origin.getAccesses(getOperation())[0];
+            auto storage = tables.lookupNearestSymbolFrom<StorageOp>(op, held.storage);
+            if (held.count == 0 || held.count == int64_t(storage.getChunks()))
+              continue;
+            op->emitOpError("takes ") << held.count << " chunks of @" << storage.getSymName()
+                                      << ": expected whole entries";
             return WalkResult::interrupt();
           }
       if (!separate)
         return WalkResult::advance();
-      Space own = isa<LaunchOp>(op) ? Space::device : updateSpace;
+      const Space own = isKernel ? Space::device : updateSpace;
       for (Value operand : op->getOperands())
         if (auto type = dyn_cast<BufferType>(operand.getType()); type && type.getSpace() != own) {
           op->emitOpError("takes a buffer in ")
@@ -171,7 +161,7 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
     return failure(walked.wasInterrupted());
   }
 
-  /// Storages that share a pool agree on its space and on its number of slots.
+  /// Checks that storages that share a pool agree on its space and on its number of slots.
   LogicalResult verifyShared(ModuleOp module) {
     std::map<int64_t, PoolAttr> pools;
     for (auto storage : module.getOps<StorageOp>())
@@ -188,7 +178,7 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
     return success();
   }
 
-  /// Updates take the states of the optimizer that runs, as they are stored.
+  /// Checks that updates take the states of the optimizer that runs, as they are stored.
   LogicalResult verifyStates(StepOp step, OptimizerOp optimizer) {
     WalkResult walked = step.walk([&](UpdateOp update) {
       auto group = SymbolTable::lookupNearestSymbolFrom<GroupOp>(update, update.getGroupAttr());

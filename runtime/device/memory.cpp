@@ -40,7 +40,7 @@ absl::Status MapArena(int64_t bytes, char *&arena) {
 }
 
 absl::Status CheckMemoryLeft(const Program &program, const MemoryLeft &left) {
-  const int64_t device = program.machine.device == DeviceKind::cuda ? 0 : program.arena_device;
+  const int64_t device = TraitsOf(program.machine.device).on_host ? program.arena_device : 0;
   const int64_t need = device + program.arena_host;
   if (need <= left.with_swap)
     return absl::OkStatus();

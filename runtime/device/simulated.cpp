@@ -185,7 +185,7 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
       shared.push_back({{kToDevice, double(machine.to_device) / double(machine.both_ways), 0},
                         {kToHost, double(machine.to_host) / double(machine.both_ways), 0}});
   }
-  if (on_device || machine.device != DeviceKind::cuda)
+  if (on_device || TraitsOf(machine.device).on_host)
     processors = {{kCompute, 1, 0}, {kOptimizer, 1, 0}};
   for (size_t path = 0; path < machine.ssd.size(); ++path) {
     const SsdSettings &ssd = machine.ssd[path];
@@ -196,7 +196,7 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
       links[link].latency_ns = ssd.latency;
       uses_memory(link, 2);
       const int64_t most = machine.transfers > 0 ? machine.transfers : machine.checksum;
-      if (machine.device != DeviceKind::cuda && most > 0) {
+      if (TraitsOf(machine.device).on_host && most > 0) {
         const double part = links[link].rate / double(most) / kMostForTransfers;
         transfers.push_back({link, part, part});
       }

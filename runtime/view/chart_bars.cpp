@@ -30,7 +30,7 @@ struct Flow {
 
 std::vector<std::pair<std::string, double>> AloneSeconds(const Program &program,
                                                          const StepRun &run) {
-  const bool shared = program.UpdatesOnDevice() || program.machine.device != DeviceKind::cuda;
+  const bool shared = program.UpdatesOnDevice() || TraitsOf(program.machine.device).on_host;
   std::vector<std::pair<std::string, double>> links;
   double processors = 0;
   for (const LinkUse &use : run.uses) {

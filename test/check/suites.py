@@ -4,6 +4,7 @@ A failure is said when it happens. A test that says that it depends on time is r
 failed it: googletests by RecordProperty("depends_on_time", ...), lit's by a line with DEPENDS-ON-TIME. A sanitizer's
 finding ends that.
 """
+import collections
 import json
 import os
 import re
@@ -163,19 +164,19 @@ def needs_scope(text):
 def lit_tests(report, build, files, jobs):
     """These tests. One that needs what is not here is none; what it needs is said."""
     result = LOGS / (report.stage_name.replace(" ", "-").replace(":", "") + ".json")
-    failing = [None, 0]
+    output = None  # the end of what a test printed that failed
 
     def on_line(line):
+        nonlocal output
         begun = re.match(r"(FAIL|TIMEOUT|UNRESOLVED|XPASS): boa :: (\S+)", line)
         if begun:
-            failing[0], failing[1] = begun.group(2), 0
+            output = collections.deque(maxlen=40)
             report.failure(f"lit: {begun.group(2)}", f"{LIT} -v {build}/test --filter '{begun.group(2)}'")
-        elif line.startswith("*****") and failing[1] > 1:
-            failing[0] = None
-        elif failing[0] and failing[1] < 60:
-            failing[1] += 1
-            if not line.startswith(("*", "#")) or "error" in line:
-                say("     " + line)
+        elif output and line.startswith("*****"):
+            say(*("     " + line for line in output))
+            output = None
+        elif output is not None and not line.startswith("*****"):
+            output.append(line)
 
     names = "|".join(re.escape(file) for file in files)
     stream([LIT, "-v", "--no-progress-bar", "--timeout", str(LIMIT), "-j", str(jobs), "-o", str(result), "--filter", f":: ({names})$",

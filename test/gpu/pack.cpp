@@ -45,7 +45,7 @@ static json Describe(const std::vector<KernelTable> &tables) {
 
 int main(int argc, char **argv) {
   std::string directory, cpu = "host", only;
-  Target device = Target::ptx;
+  KernelForm device = KernelForm::ptx;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
     if (word == "--cpu")
@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
     else if (word == "--only")
       only = value, ++i;
     else if (word == "--device-code" && (value == "ptx" || value == "emulated"))
-      device = value == "ptx" ? Target::ptx : Target::emulated, ++i;
+      device = value == "ptx" ? KernelForm::ptx : KernelForm::emulated, ++i;
     else if (directory.empty() && word[0] != '-')
       directory = word;
     else
@@ -75,7 +75,7 @@ int main(int argc, char **argv) {
         const std::string symbol = std::string(element) + (gradient ? "_gradient" : "_forward");
         KernelObject made =
             compileToObject(withElement(c.text, element), gradient,
-                            element == std::string("f64") ? Target::cpu : device, symbol, cpu);
+                            element == std::string("f64") ? KernelForm::cpu : device, symbol, cpu);
         objects.push_back(std::move(made.object));
         kernels.push_back({{"symbol", symbol},
                            {"arguments", Describe(made.arguments)},

@@ -162,15 +162,15 @@ struct Lowered {
   std::vector<Operand> arguments, results;
   std::vector<KernelTable> tables;
   int64_t workspace = 0;
-  Target target;
+  KernelForm target;
 
   /// Without a target: what BOA_TEST_TARGET says, where there is no f64.
   Lowered(const std::string &text, bool gradient, bool accumulate, int64_t blockRows = 0,
-          std::optional<Target> wanted = std::nullopt);
+          std::optional<KernelForm> wanted = std::nullopt);
 };
 
 Lowered::Lowered(const std::string &text, bool gradient, bool accumulate, int64_t blockRows,
-                 std::optional<Target> wanted)
+                 std::optional<KernelForm> wanted)
     : context(MLIRContext::Threading::DISABLED) {
   DialectRegistry registry;
   registry.insert<BoaDialect>();
@@ -214,17 +214,16 @@ Lowered::Lowered(const std::string &text, bool gradient, bool accumulate, int64_
   auto isDouble = [](const Operand &operand) { return operand.element == "f64"; };
   const bool cuda =
       isForCuda() && llvm::none_of(arguments, isDouble) && llvm::none_of(results, isDouble);
-  target = wanted.value_or(cuda ? Target::emulated : Target::cpu);
+  target = wanted.value_or(cuda ? KernelForm::emulated : KernelForm::cpu);
   PassManager pm(&context);
-  if (target == Target::cpu) {
-    buildCpuPipeline(pm, blockRows);
+  if (target == KernelForm::cpu) {
+    buildCpuPipeline(pm, {DeviceCode::ptx, blockRows});
   } else {
     CudaPipelineOptions options;
-    options.code = target == Target::ptx ? DeviceCode::ptx : DeviceCode::emulated;
-    options.blockRows = blockRows;
+    const DeviceCode code = target == KernelForm::ptx ? DeviceCode::ptx : DeviceCode::emulated;
     const char *library = std::getenv("BOA_TEST_LIBRARY");
     options.ownProducts = library && StringRef(library) == "none";
-    buildCudaPipeline(pm, options);
+    buildCudaPipeline(pm, options, {code, blockRows});
   }
   if (failed(pm.run(*module)))
     fail("the pipeline failed on:\n" + text);
@@ -260,7 +259,7 @@ std::unique_ptr<Compiled> Compiled::create(const std::string &text, bool gradien
   if (!kernel)
     fail(llvm::toString(kernel.takeError()));
   impl.kernel = *kernel;
-  if (lowered.target != Target::cpu) {
+  if (lowered.target != KernelForm::cpu) {
     auto image = impl.program->lookupAs<const boa_device_image *>(kImage);
     if (!image)
       fail(llvm::toString(image.takeError()));
@@ -269,7 +268,7 @@ std::unique_ptr<Compiled> Compiled::create(const std::string &text, bool gradien
   return compiled;
 }
 
-KernelObject compileToObject(const std::string &text, bool gradient, Target target,
+KernelObject compileToObject(const std::string &text, bool gradient, KernelForm target,
                              const std::string &name, const std::string &cpu) {
   Lowered lowered(text, gradient, /*accumulate=*/false, /*blockRows=*/0, target);
   // Those of several kernels are linked together: what is not its own is within.

@@ -52,7 +52,7 @@ private:
 };
 
 /// Whose kernels: the CPU's, or a GPU's, as PTX or for the emulator.
-enum class Target { cpu, ptx, emulated };
+enum class KernelForm { cpu, ptx, emulated };
 
 /// A table that a kernel reads.
 struct KernelTable {
@@ -70,7 +70,7 @@ struct KernelObject {
 /// The object file of @f or its vector-Jacobian product, as above, for a processor
 /// (passes/target/cpu/Codegen.h). It has the kernel, as `name`, and for a GPU its
 /// boa_device_image, as `name`_image.
-KernelObject compileToObject(const std::string &text, bool gradient, Target target,
+KernelObject compileToObject(const std::string &text, bool gradient, KernelForm target,
                              const std::string &name, const std::string &cpu);
 
 /// What compiling @f says if the runtime's symbols are kept from it.

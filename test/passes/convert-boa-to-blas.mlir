@@ -1,4 +1,6 @@
 // RUN: boa-opt %s --convert-boa-to-blas | FileCheck %s
+// RUN: boa-opt %s --convert-boa-to-blas --mlir-disable-threading --remarks-filter=boa-kernel 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK
 
 // The bias is the product's own business.
 
@@ -6,6 +8,7 @@
 // CHECK-SAME:    (%[[X:.*]]: tensor<2x3x4xf32>, %[[W:.*]]: tensor<4x5xf32>, %[[B:.*]]: tensor<5xf32>)
 // CHECK:         %[[INIT:.*]] = tensor.empty() : tensor<2x3x5xf32>
 // CHECK:         kernel.gemm %[[X]], %[[W]] bias %[[B]] into %[[INIT]] :
+// REMARK: Passed] convert-to-blas | {{.*}}Remark=linear_with_bias, {{.*}} accumulated=0, products=1
 func.func @linear_with_bias(%x: tensor<2x3x4xf32>, %w: tensor<4x5xf32>, %b: tensor<5xf32>) -> tensor<2x3x5xf32> {
   %y = boa.linear %x, %w bias %b : (tensor<2x3x4xf32>, tensor<4x5xf32>, tensor<5xf32>) -> tensor<2x3x5xf32>
   return %y : tensor<2x3x5xf32>
@@ -101,6 +104,7 @@ func.func @narrow_weight(%x: tensor<3x4xf32>, %w: tensor<4x5xbf16>) -> tensor<3x
 // CHECK-DAG:     kernel.gemm %[[X]], %[[DY]] into %[[G]] {accumulate, transpose_a} : (tensor<3x4xbf16>, tensor<3x5xbf16>, tensor<4x5xf32>) -> tensor<4x5xf32>
 // CHECK-NOT:     boa.cast
 // CHECK:         return
+// REMARK: Passed] convert-to-blas | {{.*}}Remark=narrow, {{.*}} accumulated=1, products=3
 func.func @narrow(%x: tensor<3x4xbf16>, %dy: tensor<3x5xbf16>, %w: tensor<4x5xbf16>, %b: tensor<5xbf16>, %g: tensor<4x5xf32>) -> (tensor<3x5xf32>, tensor<3x4xf32>, tensor<4x5xf32>) {
   %x32 = boa.cast %x : tensor<3x4xbf16> to tensor<3x4xf32>
   %dy32 = boa.cast %dy : tensor<3x5xbf16> to tensor<3x5xf32>

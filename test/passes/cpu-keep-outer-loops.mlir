@@ -1,4 +1,6 @@
 // RUN: boa-opt %s --pass-pipeline='builtin.module(boa.kernel(cpu-keep-outer-loops,convert-scf-to-cf),cpu-convert-kernel-to-llvm)' | FileCheck %s
+// RUN: boa-opt %s --cpu-keep-outer-loops --remarks-filter=boa-kernel 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK
 
 // A loop around a loop is not unrolled, also with a condition between them; the innermost one may be.
 
@@ -9,6 +11,7 @@
 // CHECK:         llvm.br ^{{[^{]*$}}
 // CHECK:         llvm.br {{.*}} {loop_annotation = #[[KEEP]]}
 // CHECK-NOT:   loop_annotation
+// REMARK: Passed] keep-outer-loops | {{.*}}Remark=nested, {{.*}} kept=1, loops=2
 boa.kernel @nested(%y: !llvm.ptr, %p: i1) {
   %x = kernel.view %y + 0 : memref<4x8xf32>
   %c0 = arith.constant 0 : index

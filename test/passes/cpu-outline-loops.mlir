@@ -1,4 +1,6 @@
 // RUN: boa-opt %s --cpu-outline-loops --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: not boa-opt %s --cpu-outline-loops --split-input-file --remarks-filter=boa-kernel 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK
 
 // The body becomes a function of noalias pointers and a range; a second one, which
 // the pool calls, loads them; the kernel stores them and makes the call. The offset is
@@ -21,6 +23,7 @@
 // CHECK:         %[[F:.*]] = func.constant @k_part0
 // CHECK:         call @boa_rt_parallel_for
 // CHECK-NOT:     kernel.parallel
+// REMARK: Passed] outline-loops | {{.*}} functions=1, loops=1
 boa.kernel @k(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 5000000000 : memref<8x8xf32>
   %part = memref.subview %x[0, 4] [8, 4] [1, 1] : memref<8x8xf32> to memref<8x4xf32, strided<[8, 1], offset: 4>>
@@ -53,6 +56,7 @@ boa.kernel @k(%p: !llvm.ptr, %w: !llvm.ptr) {
 // CHECK:         %[[NEXT:.*]] = llvm.mlir.constant(64 : i64)
 // CHECK:         llvm.getelementptr %{{.*}}[%[[NEXT]]]
 // CHECK:         constant @same_part0
+// REMARK: Passed] outline-loops | {{.*}} functions=1, loops=2
 boa.kernel @same(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<2x16xf32>
   %x0 = memref.subview %x[0, 0] [1, 16] [1, 1] : memref<2x16xf32> to memref<1x16xf32, strided<[16, 1]>>

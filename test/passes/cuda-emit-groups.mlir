@@ -1,4 +1,6 @@
 // RUN: boa-opt %s --cuda-emit-groups --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: boa-opt %s --cuda-emit-groups --split-input-file --remarks-filter=boa-kernel 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK
 
 #row = affine_map<(b, t, c) -> (b, t)>
 #all = affine_map<(b, t, c) -> (b, t, c)>
@@ -512,6 +514,8 @@ boa.kernel @short_columns(%p: !llvm.ptr, %w: !llvm.ptr) {
 // CHECK-NEXT:        memref.store %{{.*}}, %{{.*}}[] : memref<f32>
 // CHECK-NOT:     gpu.launch
 // CHECK:         return
+// REMARK: [Passed] emit-groups | {{.*}}joined with the group before it
+// REMARK-NOT: remark:
 boa.kernel @everything(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x128xi32>
   %s = kernel.view %w + 0 : memref<f32>

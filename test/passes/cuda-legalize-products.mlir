@@ -1,4 +1,6 @@
 // RUN: boa-opt %s --cuda-legalize-products | FileCheck %s
+// RUN: boa-opt %s --cuda-legalize-products --remarks-filter=boa-kernel 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK
 // RUN: boa-opt %s --cuda-legalize-products --kernel-form-groups --kernel-assign-workspace \
 // RUN:   | FileCheck %s --check-prefix=GROUPS
 
@@ -64,6 +66,8 @@ boa.kernel @bias(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
 // CHECK:         linalg.fill {{.*}} outs(%[[W]] :
 // CHECK:         linalg.generic {{.*}} ins(%[[W]] : {{.*}}) outs(%[[CHANGED:[^ ]*]] :
 // CHECK:         kernel.gemm %{{.*}}, %[[CHANGED]] into
+// REMARK: :[[#@LINE+9]]:3: remark: [Passed] legalize-products | {{.*}}reads an operand that an earlier product widened
+// REMARK-NOT: remark:
 boa.kernel @blocks(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %b = kernel.view %w + 0 : memref<64x16xbf16>
   %c = kernel.view %w + 2048 : memref<64x16xbf16>

@@ -1,4 +1,6 @@
 // RUN: boa-opt %s --split-input-file --verify-diagnostics --cuda-offer-attention | FileCheck %s
+// RUN: boa-opt %s --split-input-file --cuda-offer-attention --remarks-filter=boa-kernel 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK
 // RUN: boa-opt %s --split-input-file --cuda-offer-attention --cuda-emit-attention --canonicalize \
 // RUN:   --kernel-assign-workspace | FileCheck %s --check-prefix=EMIT
 // RUN: boa-opt %s --split-input-file --cuda-offer-attention --cuda-emit-attention --canonicalize \
@@ -24,6 +26,7 @@
 // CODE:          %[[IS:.*]] = llvm.icmp "ne" %[[TAKEN]],
 // CODE:          llvm.cond_br
 // CODE:          llvm.call @boa_cuda_launch(%[[Q]],
+// REMARK: Passed] offer-attention | {{.*}} scratch=262144
 boa.kernel @forward(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) {
   %q = kernel.view %buffers + 0 : memref<2x50x128xbf16>
   %kv = kernel.view %buffers + 65536 : memref<2x50x128xbf16>

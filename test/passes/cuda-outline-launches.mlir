@@ -1,4 +1,6 @@
 // RUN: boa-opt %s --cuda-outline-launches --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: not boa-opt %s --cuda-outline-launches --split-input-file --remarks-filter=boa-kernel 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK
 
 // Views become arguments, aligned as their offsets are; what describes parts of them and
 // constants are repeated inside. Shared memory stays the function's, and the grid is known.
@@ -23,6 +25,7 @@
 // CHECK:           memref.store %{{.*}}, %[[S]]
 // CHECK:           gpu.return
 // CHECK:         gpu.func @k_launch1({{.*}}: memref<8xf32> {llvm.align = 256 : i64, llvm.noalias})
+// REMARK: Passed] outline-launches | {{.*}} functions=2, launches=2
 boa.kernel @k(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %x = kernel.view %p + 64 : memref<8x64xf32>
   %part = memref.subview %x[0, 4] [8, 32] [1, 1] : memref<8x64xf32> to memref<8x32xf32, strided<[64, 1], offset: 4>>
@@ -61,6 +64,7 @@ boa.kernel @k(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
 // CHECK:         kernel.launch @cuda::@same_launch0 grid [1, 1, 1] block [32, 1, 1] shared 0(%[[X1:.*]], %{{.*}}) : memref<1x64xf32, strided<[64, 1], offset: 64>>, memref<64xf32>
 // CHECK:         gpu.func @same_launch0(%{{.*}}: memref<1x64xf32> {llvm.align = 16 : i64, llvm.noalias}, %{{.*}}: memref<64xf32> {llvm.align = 256 : i64, llvm.noalias})
 // CHECK-NOT:     gpu.func
+// REMARK: Passed] outline-launches | {{.*}} functions=1, launches=2
 boa.kernel @same(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<2x64xf32>
   %x0 = memref.subview %x[0, 0] [1, 64] [1, 1] : memref<2x64xf32> to memref<1x64xf32, strided<[64, 1]>>

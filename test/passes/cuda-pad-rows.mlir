@@ -1,4 +1,6 @@
 // RUN: boa-opt %s --cuda-pad-rows | FileCheck %s
+// RUN: boa-opt %s --cuda-pad-rows --remarks-filter=boa-kernel 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK
 // RUN: boa-opt %s --cuda-pad-rows --kernel-form-groups --cuda-emit-groups --canonicalize --kernel-assign-workspace \
 // RUN:   --cuda-outline-launches --cuda-emulate | FileCheck %s --check-prefix=CODE
 
@@ -18,6 +20,8 @@
 // CHECK:         kernel.gemm %[[L]], %{{.*}} into %{{.*}} :
 // CODE-LABEL: boa.kernel @logits
 // CODE-SAME:    workspace 3216896 {
+// REMARK: Passed] pad-rows | {{.*}} columns=50257, padded=50264
+// REMARK-NOT: remark:
 boa.kernel @logits(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %0 = kernel.argument %p[0]
   %x = kernel.view %0 + 0 : memref<2x16x64xbf16>

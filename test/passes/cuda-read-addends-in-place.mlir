@@ -1,4 +1,6 @@
 // RUN: boa-opt %s --cuda-read-addends-in-place --split-input-file | FileCheck %s
+// RUN: boa-opt %s --cuda-read-addends-in-place --split-input-file --remarks-filter=boa-kernel 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK
 
 #map = affine_map<(r, c) -> (r, c)>
 !rows = memref<8x8xf32>
@@ -12,6 +14,7 @@
 // CHECK:         kernel.gemm %{{.*}}, %{{.*}} into %[[H]] plus %[[X]] : (
 // CHECK-NEXT:    kernel.gemm %{{.*}}, %{{.*}} into %[[H]] {accumulate}
 // CHECK-NEXT:    return
+// REMARK: Passed] read-addends-in-place | {{.*}} elements=64
 boa.kernel @residual(%p: !llvm.ptr, %q: !llvm.ptr) {
   %x = kernel.view %p + 0 : !rows
   %w = kernel.view %p + 256 : !rows

@@ -1,4 +1,6 @@
 // RUN: boa-opt %s --cuda-split-products | FileCheck %s
+// RUN: boa-opt %s --cuda-split-products --remarks-filter=boa-kernel 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK
 
 !logits = memref<2x512x4099xbf16, strided<[2101248, 4104, 1]>>
 
@@ -24,6 +26,8 @@
 // CHECK:         kernel.gemm %{{.*}}, %[[X]] into %[[ROWS]] {accumulate, transpose_a}
 // CHECK-NOT:     kernel.gemm
 // CHECK:         return
+// REMARK-COUNT-3: Passed] split-products | {{.*}} aligned=4096, columns=4099
+// REMARK-NOT: remark:
 boa.kernel @head(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %0 = kernel.argument %p[0]
   %x = kernel.view %0 + 0 : memref<2x512x256xbf16>

@@ -1,4 +1,6 @@
 // RUN: boa-opt %s --kernel-assign-workspace --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: not boa-opt %s --kernel-assign-workspace --split-input-file --remarks-filter=boa-kernel 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK
 
 // The first temporary is dead when the third is made: they share memory. 64-byte
 // alignment; the total is on the kernel.
@@ -9,6 +11,7 @@
 // CHECK:         kernel.view %[[W]] + 0 : memref<8x8xf32>
 // CHECK:         kernel.view %[[W]] + 256 : memref<8x7xf32>
 // CHECK:         kernel.view %[[W]] + 0 : memref<8x7xf32>
+// REMARK: Analysis] assign-workspace | {{.*}}Remark=reuse, {{.*}} apart=768, bytes=512, temporaries=3
 boa.kernel @reuse(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x8xf32>
   %m = kernel.view %p + 256 : memref<8x7xf32>

@@ -4,7 +4,7 @@
 // DEFINE: %{before} = --convert-boa-to-blas --convert-boa-to-linalg --cse \
 // DEFINE:   --kernel-fuse-elementwise --canonicalize --cse
 // RUN: boa-opt %s %{before} --split-input-file --kernel-block-rows="bytes=16384 least=128" \
-// RUN:   --remarks-filter=boa-kernel 2>&1 | FileCheck %s --implicit-check-not=Passed
+// RUN:   --remarks-filter=boa-kernel 2>&1 | FileCheck %s --implicit-check-not="Passed] block-rows"
 // RUN: boa-opt %s %{before} --split-input-file --kernel-block-rows="bytes=16384 least=128" \
 // RUN:   | FileCheck %s --check-prefix=CODE
 

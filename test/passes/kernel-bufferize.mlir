@@ -1,4 +1,6 @@
 // RUN: boa-opt %s --convert-boa-to-blas --convert-boa-to-linalg --kernel-bind-arguments --kernel-bufferize --cse --canonicalize --kernel-elide-copies --canonicalize --split-input-file | FileCheck %s
+// RUN: boa-opt %s --convert-boa-to-blas --convert-boa-to-linalg --kernel-bind-arguments --kernel-bufferize --split-input-file --remarks-filter=boa-kernel 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK
 
 // The gradient of a weight is accumulated where it lies: no temporary, no copy.
 
@@ -8,6 +10,7 @@
 // CHECK-NOT:     memref.alloc
 // CHECK:         kernel.gemm %{{.*}}, %{{.*}} into %[[G]] {accumulate, transpose_a} : (memref<3x4xf32>, memref<3x5xf32>, memref<4x5xf32>) -> ()
 // CHECK-NEXT:    return
+// REMARK: Analysis] bufferize | {{.*}}Remark=accumulator, {{.*}} copies=0, temporaries=0
 boa.kernel @accumulator(%x: tensor<3x4xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64},
                        %dy: tensor<3x5xf32> {boa.buffer = 1 : i32, boa.offset = 0 : i64},
                        %g: tensor<4x5xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64, boa.result = 0 : i32})

@@ -1,4 +1,6 @@
 // RUN: boa-opt %s --kernel-elide-copies --canonicalize --split-input-file | FileCheck %s
+// RUN: boa-opt %s --kernel-elide-copies --split-input-file --remarks-filter=boa-kernel 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK
 
 #map = affine_map<(r, c) -> (r, c)>
 
@@ -9,6 +11,7 @@
 // CHECK:         %[[SLICE:.*]] = memref.subview
 // CHECK:         kernel.gemm %{{.*}}, %{{.*}} into %[[SLICE]]
 // CHECK-NEXT:    return
+// REMARK: Passed] elide-copies | {{.*}}Remark=in_place, {{.*}} copies=1, elided=1
 boa.kernel @in_place(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x8xf32>
   %y = kernel.view %w + 0 : memref<8x24xf32>
@@ -32,6 +35,7 @@ boa.kernel @in_place(%p: !llvm.ptr, %w: !llvm.ptr) {
 // CHECK-LABEL: boa.kernel @read_between
 // CHECK:         memref.alloc
 // CHECK:         linalg.generic
+// REMARK: Passed] elide-copies | {{.*}}Remark=read_between, {{.*}} copies=1, elided=0
 boa.kernel @read_between(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x8xf32>
   %y = kernel.view %w + 0 : memref<8x8xf32>

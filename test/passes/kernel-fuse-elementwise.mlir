@@ -1,4 +1,6 @@
 // RUN: boa-opt %s --convert-boa-to-linalg --kernel-fuse-elementwise --canonicalize | FileCheck %s
+// RUN: boa-opt %s --convert-boa-to-linalg --kernel-fuse-elementwise --mlir-disable-threading --remarks-filter=boa-kernel 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK
 
 // One consumer: fused, whatever it costs.
 
@@ -9,6 +11,7 @@
 // CHECK:           arith.addf
 // CHECK-NOT:     linalg.generic
 // CHECK:         return
+// REMARK: Passed] fuse-elementwise | {{.*}}Remark=chain, {{.*}} after=1, before=3
 boa.kernel @chain(%x: tensor<8x4xf32>, %y: tensor<8x4xf32>) -> tensor<8x4xf32> {
   %0 = boa.silu %x : tensor<8x4xf32>
   %1 = boa.mul %0, %y : tensor<8x4xf32>, tensor<8x4xf32>
@@ -26,6 +29,7 @@ boa.kernel @chain(%x: tensor<8x4xf32>, %y: tensor<8x4xf32>) -> tensor<8x4xf32> {
 // CHECK:         linalg.generic {{.*}} ins(%[[G]]
 // CHECK-NOT:       math.exp
 // CHECK:         return
+// REMARK: Passed] fuse-elementwise | {{.*}}Remark=expensive, {{.*}} after=3, before=3
 boa.kernel @expensive(%x: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<4xf32>) {
   %0 = boa.silu %x : tensor<8x4xf32>
   %1 = boa.mul %0, %0 : tensor<8x4xf32>, tensor<8x4xf32>

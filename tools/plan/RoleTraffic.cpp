@@ -57,7 +57,7 @@ Busy busyOf(const Trial &trial) {
       work.optimizer = 1e-9 * double(use.full_ns);
   }
   const Program &program = trial.program;
-  work.shared = program.UpdatesOnDevice() || program.machine.device != DeviceKind::cuda;
+  work.shared = program.UpdatesOnDevice() || TraitsOf(program.machine.device).on_host;
   return work;
 }
 

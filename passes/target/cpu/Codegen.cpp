@@ -34,7 +34,8 @@ llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
-/// Whether LLVM generates code of this triple for it: of other names it makes a fatal error.
+/// Whether LLVM generates code of this triple for a processor of that name: of other names it makes
+/// a fatal error.
 bool isProcessor(const llvm::Triple &triple, llvm::StringRef name) {
   std::string message;
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, message);
@@ -69,7 +70,7 @@ llvm::Expected<llvm::orc::JITTargetMachineBuilder> makeTarget(const CodegenOptio
   return builder;
 }
 
-/// A module of LLVM's, and the machine that it is optimised for.
+/// A module of LLVM's, and the machine for which it is optimised.
 struct Translated {
   llvm::orc::JITTargetMachineBuilder target;
   std::unique_ptr<llvm::TargetMachine> machine;

@@ -23,7 +23,7 @@ using namespace boa;
 
 namespace {
 
-/// The call of `name` for this element type.
+/// Emits the call of `name` for this element type.
 LogicalResult emitTyped(LibraryCall &call, Operation *op, const Twine &name, Type element) {
   if (!element.isF32() && !element.isF64() && !element.isBF16())
     return op->emitOpError("expected operands of f32 or f64, not ") << element;
@@ -62,8 +62,8 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
   }
 };
 
-/// Attention or its gradient: batch, time, heads, kv_heads, d, causal, window, the starts of
-/// documents, then the other operands in order, of which all but lse are matrices.
+/// Passes attention or its gradient: batch, time, heads, kv_heads, d, causal, window, the starts of
+/// documents, then the other operands in order. All of those but lse are matrices.
 template <typename Op> struct AttentionToCall : ConvertOpToLLVMPattern<Op> {
   using ConvertOpToLLVMPattern<Op>::ConvertOpToLLVMPattern;
   LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
@@ -106,7 +106,7 @@ template <typename Op> struct AttentionToCall : ConvertOpToLLVMPattern<Op> {
   }
 };
 
-/// Rows, context, heads, kv_heads, d, window, then the operands.
+/// Passes rows, context, heads, kv_heads, d, window, then the operands.
 struct CachedAttentionToCall : ConvertOpToLLVMPattern<kernel::CachedAttentionOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
   LogicalResult matchAndRewrite(kernel::CachedAttentionOp op, OpAdaptor adaptor,

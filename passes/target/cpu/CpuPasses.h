@@ -15,7 +15,8 @@
 
 namespace boa {
 
-/// How LLVM may change a loop: of scf.for, then of the branch that it becomes.
+/// The attribute that says how LLVM may change a loop: of scf.for, then of the branch that it
+/// becomes.
 inline constexpr llvm::StringLiteral kLoopAnnotationAttr = "llvm.loop_annotation";
 
 #define GEN_PASS_DECL

@@ -20,12 +20,25 @@ def CpuEmitGroups : Pass<"cpu-emit-groups", "::boa::KernelOp"> {
     loops of its ops inside. Inner loops are left for LLVM to vectorise; reductions
     are carried in registers and may be reassociated.
 
-    Before: a group of two ops over rows. After:
-    ```mlir
-    kernel.parallel (%begin, %end) of 2048 grain 22 {
-      scf.for %r = %begin to %end step %c1 {
-        scf.for %c = %c0 to %c384 step %c1 { ... }
-        scf.for %c = %c0 to %c384 step %c1 { ... }
+    Before:
+    ```mlir before Inputs/norm.mlir --convert-boa-to-linalg --kernel-bind-arguments --kernel-bufferize --canonicalize --kernel-form-groups
+      kernel.group rows [2, 64] {
+        %sum = memref.alloc() {alignment = 64 : i64} : memref<2x64xf32>
+        linalg.fill ins(%zero : f32) outs(%sum : memref<2x64xf32>)
+        linalg.generic {... "reduction"]} ins(%x : memref<2x64x256xf32>) outs(%sum : memref<2x64xf32>) {
+    ```
+    After:
+    ```mlir after
+      %sum = memref.alloc() {alignment = 64 : i64} : memref<2x64xf32>
+      kernel.parallel (%begin, %end) of 128 grain 32 {
+        %c1 = arith.constant 1 : index
+        scf.for %r = %begin to %end step %c1 {
+    ...
+          memref.store %zero, %sum[%b, %t] : memref<2x64xf32>
+    ...
+          scf.for %c = %c0 to %c256 step %c1_3 {
+    ...
+            %element = memref.load %x[...] : memref<2x64x256xf32>
     ```
   }];
   let dependentDialects = ["::boa::kernel::KernelDialect", "::mlir::affine::AffineDialect",
@@ -41,6 +54,36 @@ def CpuOutlineLoops : Pass<"cpu-outline-loops", "::mlir::ModuleOp"> {
     function takes every view as a `noalias`, aligned pointer: that is what lets
     LLVM vectorise it without run-time checks. Loops that differ in their memory alone
     share one function, also across kernels.
+
+    Before:
+    ```mlir before
+    boa.kernel @k(%p: !llvm.ptr) {
+      %x = kernel.view %p + 0 : memref<16xf32>
+      %zero = arith.constant 0.0 : f32
+      kernel.parallel (%begin, %end) of 16 grain 16 {
+        memref.store %zero, %x[%begin] : memref<16xf32>
+      }
+      boa.return
+    }
+    ```
+    After:
+    ```mlir after
+    func.func private @k_loop0(%x: !llvm.ptr {llvm.align = 64 : i64, llvm.noalias, llvm.noundef}, %begin: index, %end: index) attributes {llvm.linkage = #llvm.linkage<internal>} {
+      %view = kernel.view %x + 0 : memref<16xf32>
+      %zero = arith.constant 0.000000e+00 : f32
+      memref.store %zero, %view[%begin] : memref<16xf32>
+      return
+    }
+    func.func private @k_part0(%addresses: !llvm.ptr, %begin: i64, %end: i64) attributes {llvm.linkage = #llvm.linkage<internal>} {
+    ...
+      call @k_loop0(...
+    ...
+    boa.kernel @k(%p: !llvm.ptr) {
+    ...
+      %f = func.constant @k_part0 : (!llvm.ptr, i64, i64) -> ()
+    ...
+      func.call @boa_rt_parallel_for(...
+    ```
   }];
   let dependentDialects = ["::boa::kernel::KernelDialect",
       "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];
@@ -52,6 +95,29 @@ def CpuKeepOuterLoops : Pass<"cpu-keep-outer-loops"> {
     Each copy of an unrolled outer loop would hold all of its inner loops. That doubles
     the code and the time to compile it, and no step becomes faster. Innermost loops are
     left to LLVM.
+
+    Before:
+    ```mlir before
+    boa.kernel @k(%x: memref<4x8xf32>, %zero: f32) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c4 = arith.constant 4 : index
+      scf.for %i = %c0 to %c4 step %c1 {
+        scf.for %j = %c0 to %c4 step %c1 {
+          memref.store %zero, %x[%i, %j] : memref<4x8xf32>
+        }
+      }
+      boa.return
+    }
+    ```
+    After:
+    ```mlir after
+    #loop_unroll = #llvm.loop_unroll<disable = true>
+    #loop_annotation = #llvm.loop_annotation<unroll = #loop_unroll>
+    ...
+        }
+      } {llvm.loop_annotation = #loop_annotation}
+    ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
@@ -62,6 +128,27 @@ def CpuConvertKernelToLLVM : Pass<"cpu-convert-kernel-to-llvm", "::mlir::ModuleO
     Library calls become calls of the runtime's C functions (runtime/kernels),
     named by element type; rows of operands must be evenly spaced. Annotations of loops
     move to the branches that LLVM reads them from.
+
+    Before:
+    ```mlir before
+    !m = memref<8x8xf32>
+    boa.kernel @k(%p: !llvm.ptr, %workspace: !llvm.ptr) {
+      %x = kernel.view %p + 0 : !m
+      %y = kernel.view %p + 256 : !m
+      kernel.gemm %x, %x into %y : (!m, !m, !m) -> ()
+      boa.return
+    }
+    ```
+    After:
+    ```mlir after
+    llvm.func @boa_gemm_f32(i32, i32, i64, i64, i64, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i32, !llvm.ptr, i64)
+    boa.kernel @k(%p: !llvm.ptr, %workspace: !llvm.ptr) {
+    ...
+      %null = llvm.mlir.zero : !llvm.ptr
+    ...
+      llvm.call @boa_gemm_f32(%transpose_a, %transpose_b, %m, %n, %k, %a, %a_stride, %b, %b_stride, %null, %accumulate, %y, %y_stride) : ...
+      boa.return
+    ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }

@@ -46,9 +46,10 @@ static void flatten(OpPassManager &pm) {
   pm.addPass(createSCFToControlFlowPass());
 }
 
-void boa::buildCpuPipeline(OpPassManager &pm, int64_t blockRows, bool code) {
+void boa::buildCpuPipeline(OpPassManager &pm, const KernelOptions &options) {
+  const bool code = options.code != DeviceCode::none;
   auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<KernelOp>(std::move(pass)); };
-  buildKernelPipeline(pm, {/*bytes=*/32 << 20, /*least=*/128, blockRows});
+  buildKernelPipeline(pm, {/*bytes=*/32 << 20, /*least=*/128, options.blockRows});
   each(createFormKernelGroups());
   each(createCpuEmitGroups());
   each(createCanonicalizerPass());

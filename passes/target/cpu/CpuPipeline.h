@@ -7,18 +7,15 @@
 #ifndef BOA_PASSES_TARGET_CPU_CPUPIPELINE_H
 #define BOA_PASSES_TARGET_CPU_CPUPIPELINE_H
 
-#include "mlir/Pass/PassManager.h"
+#include "passes/target/Target.h"
 
 namespace boa {
 
-/// Bodies of kernels, as --boa-outline-kernels leaves them, to the LLVM dialect. They take
-/// (ptr buffers, ptr workspace, ptr queue). The pass manager is for modules. Other functions stay
-/// as they were, except that func.func becomes llvm.func. `blockRows`: the most rows of wide
-/// products at once, for tests; 0: the compiler chooses (RowBlocks). Without `code` the
-/// kernels do nothing: they say what memory they would need.
-void buildCpuPipeline(mlir::OpPassManager &pm, int64_t blockRows = 0, bool code = true);
+/// Carries out Target::buildKernels for a CPU. With DeviceCode::none the kernels do nothing: they
+/// say what memory they would need.
+void buildCpuPipeline(mlir::OpPassManager &pm, const KernelOptions &options = {});
 
-/// `--cpu-kernel-pipeline` for boa-opt.
+/// Registers `--cpu-kernel-pipeline` for boa-opt.
 void registerCpuPipeline();
 
 } // namespace boa

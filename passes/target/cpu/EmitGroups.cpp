@@ -28,10 +28,10 @@ using namespace boa;
 
 namespace {
 
-/// Iterations that a range of parts should at least have: starting a thread of the
-/// pool costs some microseconds.
+/// The least iterations for a range of parts: starting a thread of the pool costs some
+/// microseconds.
 constexpr int64_t kIterationsPerRange = 8192;
-/// A range of columns is at least a cache line wide.
+/// The least width of a range of columns: a cache line.
 constexpr int64_t kColumnsPerRange = 16;
 
 Value makeIndex(OpBuilder &builder, Location loc, int64_t value) {
@@ -51,8 +51,8 @@ SmallVector<Value> delinearize(OpBuilder &builder, Location loc, Value linear,
   return index;
 }
 
-/// The iterations of the op with the first dimensions fixed to `row`; in the last
-/// one, if columns are given, only those.
+/// Emits the iterations of the op with the first dimensions fixed to `row`. If columns are given,
+/// the last dimension has only those.
 LogicalResult emitOp(OpBuilder &builder, const GroupMember &member, ArrayRef<Value> row,
                      std::optional<std::pair<Value, Value>> columns = {}) {
   Location loc = member.op->getLoc();

@@ -7,6 +7,8 @@
 
 #include "passes/target/cpu/CpuPasses.h"
 
+#include "mlir/IR/Remarks.h"
+
 namespace boa {
 #define GEN_PASS_DEF_CPUKEEPOUTERLOOPS
 #include "passes/target/cpu/CpuPasses.h.inc"
@@ -24,9 +26,21 @@ struct CpuKeepOuterLoops : boa::impl::CpuKeepOuterLoopsBase<CpuKeepOuterLoops> {
                                             {}, {}, {}, {}, {}, {});
     auto annotation = LLVM::LoopAnnotationAttr::get(&getContext(), {}, {}, {}, unroll, {}, {}, {},
                                                     {}, {}, {}, {}, {}, {}, {}, {});
-    getOperation()->walk([&](scf::ForOp loop) {
-      if (auto outer = loop->getParentOfType<scf::ForOp>())
+    getOperation()->walk([&](FunctionOpInterface func) {
+      int64_t loops = 0, kept = 0;
+      func->walk([&](scf::ForOp loop) {
+        ++loops;
+        auto outer = loop->getParentOfType<scf::ForOp>();
+        if (!outer || outer->getAttr(kLoopAnnotationAttr) == annotation)
+          return;
         outer->setAttr(kLoopAnnotationAttr, annotation);
+        ++kept;
+      });
+      if (loops)
+        remark::passed(func.getLoc(),
+                       remark::RemarkOpts::name("keep-outer-loops").category("boa-kernel"))
+            << "in @" << func.getName() << ": " << remark::metric("loops", loops)
+            << remark::metric("kept", kept);
     });
   }
 };

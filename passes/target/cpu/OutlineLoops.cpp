@@ -26,6 +26,7 @@
 #include "passes/target/cpu/CpuPasses.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
 
 namespace boa {
 #define GEN_PASS_DEF_CPUOUTLINELOOPS
@@ -42,12 +43,18 @@ constexpr StringLiteral kParallelFor = "boa_rt_parallel_for";
 struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
   void runOnOperation() override {
     distinct = {};
+    functions = 0;
+    int64_t count = 0;
     for (auto kernel : llvm::to_vector(getOperation().getOps<KernelOp>())) {
       SmallVector<kernel::ParallelOp> loops(kernel.getBody().front().getOps<kernel::ParallelOp>());
+      count += int64_t(loops.size());
       for (auto [i, loop] : llvm::enumerate(loops))
         if (failed(outline(kernel, loop, i)))
           return signalPassFailure();
     }
+    remark::passed(getOperation().getLoc(),
+                   remark::RemarkOpts::name("outline-loops").category("boa-kernel"))
+        << remark::metric("loops", count) << remark::metric("functions", functions);
   }
 
   LogicalResult outline(KernelOp kernel, kernel::ParallelOp loop, unsigned number) {
@@ -55,8 +62,9 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
     if (failed(captures))
       return failure();
     std::string name = kernel.getSymName().str();
-    func::FuncOp body = distinct.findOrInsert(
-        makeLoop(kernel, loop, *captures, name + "_loop" + std::to_string(number)));
+    std::string loopName = name + "_loop" + std::to_string(number);
+    func::FuncOp body = distinct.findOrInsert(makeLoop(kernel, loop, *captures, loopName));
+    functions += body.getSymName() == loopName;
     func::FuncOp part = distinct.findOrInsert(
         makePart(kernel, body, captures->memory.size(), name + "_part" + std::to_string(number)));
     makeCall(loop, *captures, part);
@@ -64,7 +72,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
     return success();
   }
 
-  /// The loop itself.
+  /// Makes the function of the loop itself.
   func::FuncOp makeLoop(KernelOp kernel, kernel::ParallelOp loop, Captures &captures,
                         StringRef name) {
     Location loc = loop.getLoc();
@@ -97,7 +105,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
     return func;
   }
 
-  /// What the pool calls: (data, begin, end).
+  /// Makes the function that the pool calls: (data, begin, end).
   func::FuncOp makePart(KernelOp kernel, func::FuncOp body, unsigned views, StringRef name) {
     Location loc = body.getLoc();
     OpBuilder builder(kernel);
@@ -121,7 +129,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
     return func;
   }
 
-  /// The call that replaces the loop.
+  /// Makes the call that replaces the loop.
   void makeCall(kernel::ParallelOp loop, Captures &captures, func::FuncOp part) {
     Location loc = loop.getLoc();
     Type pointer = LLVM::LLVMPointerType::get(&getContext());
@@ -147,7 +155,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
                          ValueRange{count, grain, function, array});
   }
 
-  /// LLVM may inline and drop it.
+  /// Lets LLVM inline and drop the function.
   void makeInternal(func::FuncOp func) {
     func.setPrivate();
     func->setAttr("llvm.linkage", LLVM::LinkageAttr::get(&getContext(), LLVM::Linkage::Internal));
@@ -164,6 +172,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
   }
 
   DistinctFunctions distinct; // loops and parts
+  int64_t functions = 0;      // of loops
 };
 
 } // namespace

@@ -19,11 +19,11 @@ namespace boa {
 inline int64_t tileColumns(const AttentionShape &shape) {
   return llvm::alignTo(shape.d, kWarpLanes);
 }
-/// Elements from one row of a tile to the next: lanes that read one column of all rows meet no
+/// The elements from one row of a tile to the next. Lanes that read one column of all rows meet no
 /// bank twice.
 inline int64_t tileStride(const AttentionShape &shape) { return tileColumns(shape) + 1; }
-/// Rows of the own tile where `own` tiles are owned and two are streamed; 0: none fits. Where
-/// none is owned, a row for each warp.
+/// The rows of the own tile if `own` tiles are owned and two are streamed; 0: none fits. If none is
+/// owned, each warp has a row.
 inline int64_t ownTileRows(const AttentionShape &shape, int64_t own) {
   if (own == 0)
     return kWarps;
@@ -36,8 +36,8 @@ inline int64_t ownTileRows(const AttentionShape &shape, int64_t own) {
 /// Builds one launch.
 class AttentionLaunch : public AttentionThreads {
 public:
-  /// A block for each tile of own rows of each of `heads` of each sequence, which are loaded
-  /// from `owned`.
+  /// Launches a block for each tile of own rows of each of `heads` of each sequence. The rows are
+  /// loaded from `owned`.
   AttentionLaunch(mlir::OpBuilder &outside, mlir::Location loc, const AttentionShape &shape,
                   int64_t heads, llvm::ArrayRef<mlir::Value> owned)
       : AttentionThreads(outside, loc, shape, ownTileRows(shape, owned.size()), kStreamRows),
@@ -65,21 +65,21 @@ public:
                         [&](mlir::Value x, mlir::Value y) { return max(x, y); });
   }
 
-  /// Of this warp's own row i: in the tile, and in the sequence.
+  /// The place of this warp's own row i: in the tile, and in the sequence.
   mlir::Value ownRow(int64_t i) { return addTimes(index(i), warp, warpRows); }
   mlir::Value ownTime(int64_t i) { return add(first, ownRow(i)); }
-  /// Where a number of an own row is stored, and whether this lane does it.
+  /// The place where a number of an own row is stored, and whether this lane stores it.
   mlir::Value isFirstLane(mlir::Value time) { return both(isZero(lane), isLess(time, shape.time)); }
 
-  /// Of this warp's own rows.
+  /// The starts of the documents of this warp's own rows.
   Values ownStarts() {
     Values starts;
     for (int64_t i = 0; i < warpRows; ++i)
       starts.push_back(startOf(ownTime(i)));
     return starts;
   }
-  /// Rows [from, from + rows of the tile) of a head of `memory` to shared memory, as f32;
-  /// zeros past the end of the sequence and of the head.
+  /// Loads rows [from, from + rows of the tile) of a head of `memory` to shared memory, as f32.
+  /// Past the end of the sequence and of the head are zeros.
   void loadTile(mlir::Value tile, mlir::Value memory, mlir::Value from, mlir::Value ofHead) {
     const int64_t columns = tileColumns(shape), rows = AttentionShape::dim(tile, 0);
     auto pass = [&](mlir::Value number, Values &) {
@@ -95,7 +95,7 @@ public:
     loop(index(0), index(rows * columns / kThreads), 1, {}, pass);
   }
 
-  /// Of each of the warp's own rows with the lane's row of the stream.
+  /// The products of each of the warp's own rows with the lane's row of the stream.
   Values dots(mlir::Value own, mlir::Value stream) {
     return loop(index(0), index(shape.d), 1, Values(warpRows, zero()),
                 [&](mlir::Value column, Values &sums) {
@@ -105,9 +105,9 @@ public:
                 });
   }
 
-  /// sums[i, column] += the weight of own row i in lane k, times row k of the stream, in
-  /// order of k. Of a row's columns the lane has lane, lane + 32 and so on; `sums` are
-  /// those of all the warp's rows, one row's beside each other.
+  /// Adds to sums[i, column] the weight of own row i in lane k, times row k of the stream, in order
+  /// of k. Of a row's columns the lane has lane, lane + 32 and so on. `sums` are those of all the
+  /// warp's rows, one row's beside each other.
   Values spread(llvm::ArrayRef<mlir::Value> weights, mlir::Value stream, mlir::ValueRange sums) {
     return loop(index(0), index(kStreamRows), 1, Values(sums), [&](mlir::Value k, Values &sums) {
       Values theirs;
@@ -129,7 +129,7 @@ public:
   mlir::Value zero() { return number(0); }
   Values zeroSums() { return Values(warpRows * laneColumns(), zero()); }
 
-  /// Sums of own rows to their head of `memory`, times `factors` of the rows.
+  /// Stores sums of own rows in their head of `memory`, times `factors` of the rows.
   void storeRows(mlir::ValueRange sums, llvm::ArrayRef<mlir::Value> factors, mlir::Value memory) {
     for (int64_t i = 0; i < warpRows; ++i) {
       mlir::Value time = ownTime(i), in = isLess(time, shape.time);

@@ -24,10 +24,10 @@
 namespace boa {
 
 constexpr int64_t kWarps = 4, kThreads = kWarpLanes * kWarps;
-/// Rows of the stream's tiles. Of f32 each lane has one.
+/// The rows of the stream's tiles. In f32 each lane has one.
 constexpr int64_t kStreamRows = kWarpLanes;
 
-/// The arguments of an op, the same of forward and gradient.
+/// The arguments of an op, the same for forward and gradient.
 struct AttentionShape {
   template <typename Op>
   explicit AttentionShape(Op op)
@@ -37,7 +37,7 @@ struct AttentionShape {
   static int64_t dim(mlir::Value value, unsigned i) {
     return mlir::cast<mlir::MemRefType>(value.getType()).getDimSize(i);
   }
-  /// Heads of queries that share one of keys.
+  /// The number of heads of queries that share one head of keys.
   int64_t group() const { return heads / kvHeads; }
   double scale() const { return 1 / std::sqrt(static_cast<double>(d)); }
 
@@ -47,8 +47,8 @@ struct AttentionShape {
   mlir::Value documents; // their starts, or null
 };
 
-/// Of one launch: which rows a block owns, and which see one another. A block for each tile of own
-/// rows of each head of each sequence.
+/// The rows that a block of one launch owns, and which rows see one another. There is a block for
+/// each tile of own rows of each head of each sequence.
 class AttentionThreads : public ThreadBuilder {
 public:
   AttentionThreads(mlir::OpBuilder &outside, mlir::Location loc, const AttentionShape &shape,
@@ -58,7 +58,7 @@ public:
   mlir::Value addTimes(mlir::Value x, mlir::Value y, int64_t times) {
     return add(x, mul(y, times));
   }
-  /// In f32, whatever it is stored as.
+  /// Loads a value in f32, in whatever type it is stored.
   mlir::Value loadWide(mlir::Value memory, mlir::ValueRange at) {
     mlir::Value value = load(memory, at);
     return value.getType().isF32() ? value : make<mlir::arith::ExtFOp>(getF32Type(), value);
@@ -70,9 +70,10 @@ public:
     });
   }
 
-  /// Of a row in the sequence the nearest that there is.
+  /// The row of the sequence that is nearest to this one.
   mlir::Value inSequence(mlir::Value time) { return least(time, shape.time - 1); }
-  /// Where the document of a row begins, or of the row nearest to it; null: a sequence is one.
+  /// The row at which the document of a row begins, or of the row nearest to it; null: a sequence
+  /// is one.
   mlir::Value startOf(mlir::Value time) {
     if (!shape.documents)
       return {};
@@ -80,7 +81,7 @@ public:
                                           load(shape.documents, {batch, inSequence(time)}));
   }
   mlir::Value endOfOwn() { return least(add(first, ownRows), shape.time); }
-  /// One past the last row of the document of the last own row: the first row whose document
+  /// The row behind the last one of the document of the last own row: the first whose document
   /// begins behind that one, by bisection.
   mlir::Value endOfDocument() {
     if (!shape.documents)
@@ -111,7 +112,7 @@ public:
   mlir::Value firstOfQueries() {
     return shape.causal ? first : shape.documents ? startOf(first) : index(0);
   }
-  /// One past the last query that sees own keys.
+  /// The row behind the last query that sees own keys.
   mlir::Value endOfQueries() {
     mlir::Value end = endOfDocument();
     if (shape.window == 0)
@@ -131,10 +132,10 @@ public:
     }
     return is;
   }
-  /// One past the last key that own queries see.
+  /// The row behind the last key that own queries see.
   mlir::Value endOfKeys() { return shape.causal ? endOfOwn() : endOfDocument(); }
-  /// Whether a query and a key see one another. `streamed` is the one of them that may be past the
-  /// end. With the starts of their documents.
+  /// Whether a query and a key see one another, with the starts of their documents. `streamed` is
+  /// the one of them that may be past the end.
   mlir::Value sees(mlir::Value query, mlir::Value key, mlir::Value streamed, mlir::Value queryStart,
                    mlir::Value keyStart) {
     mlir::Value is = isLess(streamed, shape.time);
@@ -148,7 +149,7 @@ public:
   }
 
   const AttentionShape shape;
-  /// Of the own tile, and of tiles of the stream.
+  /// The numbers of rows of the own tile, and of tiles of the stream.
   const int64_t ownRows, streamRows;
   mlir::Value thread, lane, warp;
   mlir::Value first, head, batch; // of the own rows

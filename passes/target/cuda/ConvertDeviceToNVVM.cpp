@@ -36,7 +36,7 @@ using namespace mlir;
 
 namespace {
 
-/// PTX has an instruction for each, or a few. That of powers of 2 is of f32 alone.
+/// Whether PTX has an instruction for the op, or a few. For powers of 2 it has one in f32 alone.
 bool isInstruction(Operation *op) {
   if (isa<math::Exp2Op>(op))
     return op->getResult(0).getType().isF32();
@@ -44,7 +44,7 @@ bool isInstruction(Operation *op) {
              math::RoundEvenOp, math::RsqrtOp, math::SqrtOp, math::TruncOp>(op);
 }
 
-/// One instruction, since results below the normal numbers are zero.
+/// Converts a power of 2 to one instruction, since results below the normal numbers are zero.
 struct PowerOfTwoToPTX : OpConversionPattern<math::Exp2Op> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(math::Exp2Op op, OpAdaptor adaptor,

@@ -28,7 +28,7 @@ void boa::registerCudaDialects(DialectRegistry &registry) {
   registerNVVMDialectTranslation(registry);
 }
 
-/// Slices to address arithmetic, loops to blocks.
+/// Turns slices into address arithmetic, and loops into blocks.
 static void flatten(OpPassManager &pm) {
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
@@ -76,10 +76,11 @@ void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code, bool tf32, b
   pm.addPass(createCudaEmbedImage(embed));
 }
 
-void boa::buildCudaPipeline(OpPassManager &pm, const CudaPipelineOptions &options) {
+void boa::buildCudaPipeline(OpPassManager &pm, const CudaPipelineOptions &options,
+                            const KernelOptions &kernels) {
   auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<KernelOp>(std::move(pass)); };
   // More rows than on a CPU: a gradient of a weight goes through memory once a block.
-  buildKernelPipeline(pm, {/*bytes=*/256 << 20, /*least=*/512, options.blockRows});
+  buildKernelPipeline(pm, {/*bytes=*/256 << 20, /*least=*/512, kernels.blockRows});
   // While copies are ops of their own.
   each(createCudaReadAddendsInPlace());
   // The casts of operands are grouped with what else goes over them.
@@ -96,7 +97,7 @@ void boa::buildCudaPipeline(OpPassManager &pm, const CudaPipelineOptions &option
   if (options.ownProducts)
     each(createCudaEmitProducts());
   each(createCanonicalizerPass());
-  buildCudaCodePipeline(pm, options.code, options.tf32, options.printsWork);
+  buildCudaCodePipeline(pm, kernels.code, options.tf32, options.printsWork);
 }
 
 namespace {
@@ -118,9 +119,8 @@ void boa::registerCudaPipeline() {
                                         "from outlined kernels to the LLVM dialect and PTX",
                                         [](OpPassManager &pm, const CudaOptions &options) {
                                           CudaPipelineOptions pipeline;
-                                          pipeline.code = options.code;
                                           pipeline.printsWork = options.work;
-                                          buildCudaPipeline(pm, pipeline);
+                                          buildCudaPipeline(pm, pipeline, {options.code});
                                         });
   PassPipelineRegistration<CudaOptions>("cuda-code-pipeline",
                                         "from launches to the LLVM dialect and PTX",

@@ -7,29 +7,23 @@
 #ifndef BOA_PASSES_TARGET_CUDA_CUDAPIPELINE_H
 #define BOA_PASSES_TARGET_CUDA_CUDAPIPELINE_H
 
-#include "mlir/Pass/PassManager.h"
+#include "passes/target/Target.h"
 
 namespace boa {
 
-/// The form of a device's functions. With `none` they are left out: the kernels cannot run, but
-/// their descriptions are complete.
-enum class DeviceCode { ptx, emulated, none };
-
 struct CudaPipelineOptions {
-  DeviceCode code = DeviceCode::ptx;
-  int64_t blockRows = 0;       // as for a CPU
   bool offersAttention = true; // in bf16, to cuDNN, for which there is scratch then
   bool tf32 = false;           // products of f32 by cuBLASLt
   bool ownProducts = false;    // by the program's own kernels
   bool printsWork = false;     // on standard output: --cuda-print-work
 };
 
-/// Bodies of kernels, as --boa-outline-kernels leaves them, to the LLVM dialect. They take
-/// (ptr buffers, ptr workspace, ptr queue) and enqueue functions of the image in the global
-/// `boa_device_image` (runtime/abi/abi.h). The image is absent if `code` is none.
-void buildCudaPipeline(mlir::OpPassManager &pm, const CudaPipelineOptions &options);
+/// Carries out Target::buildKernels for CUDA. The kernels enqueue functions of the image in the
+/// global `boa_device_image` (runtime/abi/abi.h), which is absent with DeviceCode::none.
+void buildCudaPipeline(mlir::OpPassManager &pm, const CudaPipelineOptions &options,
+                       const KernelOptions &kernels = {});
 
-/// The half of it that begins with launches and products.
+/// The half of that pipeline that begins with launches and products.
 void buildCudaCodePipeline(mlir::OpPassManager &pm, DeviceCode code, bool tf32 = false,
                            bool printsWork = false);
 
@@ -37,7 +31,7 @@ void buildCudaCodePipeline(mlir::OpPassManager &pm, DeviceCode code, bool tf32 =
 /// kernels.
 void registerCudaDialects(mlir::DialectRegistry &registry);
 
-/// `--cuda-kernel-pipeline` and `--cuda-code-pipeline` for boa-opt.
+/// Registers `--cuda-kernel-pipeline` and `--cuda-code-pipeline` for boa-opt.
 void registerCudaPipeline();
 
 } // namespace boa

@@ -23,10 +23,10 @@ using namespace boa;
 
 namespace {
 
-/// What test/fake_cuda/emulated.h calls boa_emulated_module begins with.
+/// The first bytes of a boa_emulated_module (test/fake_cuda/emulated.h).
 constexpr StringRef kMagic("boa-emulated-1\0\0", 16);
 
-/// Constants of the program.
+/// Adds constants to the program.
 class Constants {
 public:
   explicit Constants(ModuleOp module)
@@ -39,7 +39,7 @@ public:
                            builder.getStringAttr(text));
   }
 
-  /// `make` gives its value, with the builder in the initialiser.
+  /// Adds a constant. `make` gives its value, with the builder in the initialiser.
   void add(StringRef name, Type type, LLVM::Linkage linkage, function_ref<Value()> make) {
     auto global =
         LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true, linkage, name, Attribute());
@@ -56,7 +56,7 @@ public:
     auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), value.size());
     return LLVM::ConstantOp::create(builder, loc, type, builder.getStringAttr(value));
   }
-  /// An array or a structure.
+  /// Builds an array or a structure.
   Value aggregate(Type type, ArrayRef<Value> values) {
     Value result = LLVM::UndefOp::create(builder, loc, type);
     for (auto [i, value] : llvm::enumerate(values))
@@ -136,7 +136,7 @@ struct CudaEmbedImage : boa::impl::CudaEmbedImageBase<CudaEmbedImage> {
     });
   }
 
-  /// A boa_emulated_module. Returns its size.
+  /// Embeds a boa_emulated_module. Returns its size.
   static int64_t embedTable(Constants &constants, MutableArrayRef<LLVM::LLVMFuncOp> functions,
                             ArrayRef<std::string> names) {
     int64_t count = functions.size();

@@ -50,8 +50,8 @@ namespace {
 
 using Values = ThreadBuilder::Values;
 
-/// The score of what is not seen. A row of which all scores are that has no maximum to be
-/// subtracted: what comes of it is NaN, as on a CPU.
+/// The score of a key that is not seen. If a row has no other scores, it has no maximum to be
+/// subtracted: the result is NaN, as on a CPU.
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 void emitForward(OpBuilder &builder, kernel::AttentionOp op) {
@@ -99,7 +99,7 @@ void emitForward(OpBuilder &builder, kernel::AttentionOp op) {
   l.storeRows(ArrayRef(results).drop_front(2 * rows), factors, op.getY());
 }
 
-/// delta[b, h, t] = the sum of y * dy over a row of a head.
+/// Emits delta[b, h, t], the sum of y * dy over a row of a head.
 Value emitDelta(OpBuilder &builder, kernel::AttentionGradOp op) {
   const AttentionShape shape(op);
   auto type = MemRefType::get({shape.batch, shape.heads, shape.time}, builder.getF32Type());
@@ -123,13 +123,14 @@ Value emitDelta(OpBuilder &builder, kernel::AttentionGradOp op) {
   return delta;
 }
 
-/// Probabilities, and gradients of scores, of own rows and the lane's row of the stream.
+/// The probabilities, and gradients of scores, of own rows and the lane's row of the stream.
 struct Scores {
   Values p, ds;
 };
 
-/// Operands are q and dy, k and v, whichever are owned. `lse` and `delta`, one for each own row
-/// or the lane's, repeated; `is`: whether a row and the lane's see one another.
+/// Computes scores. The operands are q and dy, k and v, whichever are owned. `lse` and `delta` are
+/// of each own row, or of the lane's, repeated. `is` says whether a row and the lane's see one
+/// another.
 Scores computeScores(AttentionLaunch &l, ArrayRef<Value> lse, ArrayRef<Value> delta,
                      ArrayRef<Value> is) {
   Value scale = l.number(l.shape.scale());

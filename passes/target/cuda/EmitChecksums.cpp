@@ -34,7 +34,7 @@ namespace {
 
 constexpr int64_t kWord = sizeof(uint64_t);
 
-/// sums_BYTES.
+/// Emits the function sums_BYTES.
 class ChecksumEmitter {
 public:
   ChecksumEmitter(gpu::GPUModuleOp device, int64_t bytes)
@@ -104,7 +104,7 @@ private:
     return b.compare(arith::CmpIPredicate::eq, number, b.index(blocks - 1));
   }
 
-  /// What a block of the chunk adds to a lane: all that is read, then all that is computed.
+  /// The part that a block of the chunk adds to a lane. All of it is read, then all is computed.
   Value part(Value chunk, Value number, Value lane) {
     Value first = b.add(chunk, b.mul(number, kChecksumBlock / kWord));
     Value other = exclusive(lane, b.index(1)), last = isLast(number);

@@ -22,17 +22,16 @@ using namespace boa;
 
 namespace {
 
-/// Threads of a block that sums slices, and of one whose threads each have sums of
-/// their own.
+/// The threads of a block that sums slices, and of one whose threads each have sums of their own.
 constexpr int64_t kSliceThreads = 256;
 constexpr int64_t kColumnThreads = 128;
-/// So many blocks keep a device busy.
+/// The number of blocks that keeps a device busy.
 constexpr int64_t kEnoughBlocks = 128;
-/// Columns of f32 that are read in one piece.
+/// The columns of f32 that are read in one piece.
 constexpr int64_t kLeastColumns = 8;
-/// Rows that a slice should at least have.
+/// The least rows of a slice.
 constexpr int64_t kRowsPerSlice = 4;
-/// Elements of an operand that are under way at once.
+/// The elements of an operand that are under way at once.
 constexpr int64_t kElementsAtOnce = 32;
 
 /// The columns and slices of a block.
@@ -43,7 +42,7 @@ struct Block {
   int64_t countWarps() const { return columns * slices / kWarpLanes; }
 };
 
-/// For `chunks` vectors of columns, of `rows` rows, in `sums` sums.
+/// Chooses a block for `chunks` vectors of columns, of `rows` rows, in `sums` sums.
 Block chooseBlock(int64_t chunks, int64_t vector, int64_t rows, int64_t sums) {
   Block block{kWarpLanes, 1};
   while (llvm::divideCeil(chunks, block.columns) < kEnoughBlocks &&

@@ -19,6 +19,7 @@
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/GPU/Utils/GPUUtils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Remarks.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -117,8 +118,7 @@ Value Combiner::combineLanes(ThreadBuilder &builder, Value value, int64_t least,
 
 namespace {
 
-/// Groups of one part, each behind the other, become one: a launch costs more than
-/// what they compute.
+/// Joins groups of one part that follow one another: a launch costs more than their computation.
 void joinWholes(Block &block) {
   auto getMembers = [](kernel::GroupOp group, SmallVector<GroupMember> &members) {
     for (Operation &op : group.getBodyRegion().front())
@@ -140,6 +140,9 @@ void joinWholes(Block &block) {
         hoistMemory(group, last);
         Block &into = last.getBodyRegion().front();
         into.getOperations().splice(into.end(), group.getBodyRegion().front().getOperations());
+        remark::passed(group.getLoc(),
+                       remark::RemarkOpts::name("emit-groups").category("boa-kernel"))
+            << "joined with the group before it";
         group.erase();
         continue;
       }

@@ -20,7 +20,7 @@ namespace boa {
 /// The number of iterations of the last dimension that a thread takes side by side. They fill 16
 /// bytes of the widest element, if all memory along this dimension is aligned to that.
 int64_t getVectorSize(mlir::linalg::LinalgOp op);
-/// The same for memory that is traversed whole, of `extent` in this dimension.
+/// The same number for memory that is traversed whole, of `extent` in this dimension.
 int64_t getVectorSize(llvm::ArrayRef<mlir::MemRefType> types, int64_t extent);
 
 /// How an op adds to one of its results: `result = op(result, new)`.
@@ -28,29 +28,29 @@ struct Combiner {
   mlir::Operation *op;
   unsigned position; // of the result among its operands
 
-  /// Fails with an error if it is not known how partial sums are put together.
+  /// Returns the combiner of a result. Fails with an error if it is not known how partial sums are
+  /// put together.
   static mlir::FailureOr<Combiner> get(mlir::linalg::LinalgOp op, unsigned result);
   mlir::Type getType() const { return op->getResult(0).getType(); }
   mlir::Value getNeutral(ThreadBuilder &builder) const;
   mlir::Value combine(ThreadBuilder &builder, mlir::Value sum, mlir::Value value) const;
-  /// All of them; pairs first.
+  /// Combines all values, pairs first.
   mlir::Value combineAll(ThreadBuilder &builder, llvm::ArrayRef<mlir::Value> values) const;
-  /// Of the lanes of a warp that differ in bits from `least` to below `end`; each
-  /// has the result.
+  /// Combines the values of the lanes of a warp that differ in bits from `least` to below `end`.
+  /// Each has the result.
   mlir::Value combineLanes(ThreadBuilder &builder, mlir::Value value, int64_t least,
                            int64_t end) const;
 };
 
-/// One launch for a group of rows; of the allocations among `memory` nothing else
-/// knows.
+/// Emits one launch for a group of rows. Only the group uses the allocations among `memory`.
 mlir::LogicalResult emitRows(mlir::OpBuilder &builder, llvm::ArrayRef<int64_t> space,
                              llvm::ArrayRef<GroupMember> members,
                              llvm::ArrayRef<mlir::Operation *> memory);
 
-/// A launch for each shape of sums over rows.
+/// Emits a launch for each shape of sums over rows.
 mlir::LogicalResult emitColumns(mlir::OpBuilder &builder, llvm::ArrayRef<GroupMember> members);
 
-/// A launch for rows that are added to those of a table.
+/// Emits a launch for rows that are added to those of a table.
 void emitScatter(mlir::OpBuilder &builder, kernel::ScatterRowsOp op);
 
 } // namespace boa

@@ -39,17 +39,17 @@ namespace {
 
 using Values = ThreadBuilder::Values;
 
-/// Fewer blocks than this leave multiprocessors idle: then squares are smaller.
+/// The number of blocks below which multiprocessors are idle: then squares are smaller.
 constexpr int64_t kManyBlocks = 128;
 
-/// Rows and columns of the result that a block owns.
+/// Chooses the rows and columns of the result that a block owns.
 int64_t chooseSide(const ProductShape &shape) {
   const int64_t side = 128;
   const int64_t blocks = llvm::divideCeil(shape.m, side) * llvm::divideCeil(shape.n, side);
   return blocks >= kManyBlocks ? side : side / 2;
 }
 
-/// On tensor cores.
+/// A product on tensor cores.
 class NarrowProduct {
 public:
   NarrowProduct(OpBuilder &outside, const ProductShape &shape, int64_t side)
@@ -110,7 +110,7 @@ private:
   Value lane, warp, rows, columns; // the last two: the first of the warp in the block's square
 };
 
-/// On multiply-adds.
+/// A product by multiply-adds.
 class WideProduct {
 public:
   WideProduct(OpBuilder &outside, const ProductShape &shape, int64_t side)

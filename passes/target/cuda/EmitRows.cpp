@@ -26,20 +26,21 @@ using namespace boa;
 
 namespace {
 
-/// Elements of a row that a thread keeps in registers, of each memref. Longer rows
-/// are gone through in loops.
+/// The most elements of a row that a thread keeps in registers, of each memref. Longer rows are
+/// gone through in loops.
 constexpr int64_t kHeldElements = 32;
-/// Of all threads of a team: a block of 1024 has 64 registers a thread, which hold half as many.
+/// The most such elements of all threads of a team. A block of 1024 has 64 registers a thread,
+/// which hold half as many.
 constexpr int64_t kTeamElements = 16384;
-/// Up to this width a warp takes a row: kHeldElements a thread.
+/// The width up to which a warp takes a row: kHeldElements a thread.
 constexpr int64_t kWarpWidth = kWarpLanes * kHeldElements;
-/// What a thread of a larger team should have of a row.
+/// The elements of a row for each thread of a larger team.
 constexpr int64_t kElementsPerThread = 16;
-/// Elements that one pass of a loop over a long row takes, so that many loads are
-/// under way at once.
+/// The elements that one pass of a loop over a long row takes, so that many loads are under way at
+/// once.
 constexpr int64_t kLoopElements = 8;
-/// Chunks of such a pass, of all threads of a team: each has an index, in two registers of the 64
-/// that a thread of 1024 has.
+/// The most chunks of such a pass, of all threads of a team. Each has an index, in two registers of
+/// the 64 that a thread of 1024 has.
 constexpr int64_t kTeamChunks = 4096;
 constexpr int64_t kFlatThreads = 256;
 constexpr int64_t kRowsPerBlock = 8;
@@ -51,7 +52,7 @@ public:
       : builder(builder), launch(launch), memory(builder, std::move(row), lane, team) {}
 
   LogicalResult emit(linalg::LinalgOp op, Shape *shape);
-  /// Writes what other kernels may read.
+  /// Writes the values that other kernels may read.
   void finish(const SmallPtrSetImpl<Operation *> &own) { memory.finish(own); }
 
 private:
@@ -77,8 +78,8 @@ private:
 // Iterations
 //===----------------------------------------------------------------------===//
 
-/// An iteration; `position` is the lane's among the values held. Of a sum, what
-/// was added up so far stands for the results.
+/// Computes an iteration. `position` is the lane's among the values held. In a sum, the sum so far
+/// stands for the results.
 SmallVector<Value> RowEmitter::compute(linalg::LinalgOp op, Shape *shape, ValueRange ivs,
                                        int64_t position, ValueRange sums) {
   SmallVector<Value> values;
@@ -100,7 +101,7 @@ SmallVector<Value> RowEmitter::compute(linalg::LinalgOp op, Shape *shape, ValueR
   return builder.compute(op, ivs, values);
 }
 
-/// `body` for all chunks that a thread has, each of which it is given with what is
+/// Runs `body` for all chunks that a thread has. It takes each of them with the values that are
 /// carried from one to the next.
 SmallVector<Value>
 RowEmitter::forChunks(Shape &shape, SmallVector<Value> carried,
@@ -128,7 +129,7 @@ RowEmitter::forChunks(Shape &shape, SmallVector<Value> carried,
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// Of an op without loops of its own every thread of a team has the result.
+/// Computes an op without loops of its own. Every thread of a team has the result.
 void RowEmitter::computeRow(linalg::LinalgOp op) {
   SmallVector<Value> results = compute(op, nullptr, memory.row, 0, {});
   for (auto [operand, result] : llvm::zip(op.getDpsInitsMutable(), results))
@@ -196,7 +197,8 @@ LogicalResult RowEmitter::computeSums(linalg::LinalgOp op, Shape &shape) {
   return success();
 }
 
-/// Every thread of the team has the result: the same bits, as the order is.
+/// Combines the values of a team. Every thread has the result, and the same bits, since the order
+/// is the same.
 Value RowEmitter::combineTeam(const Combiner &combiner, Value value) {
   value = combiner.combineLanes(builder, value, 1, kWarpLanes);
   int64_t warps = memory.team / kWarpLanes;
@@ -256,7 +258,7 @@ LogicalResult RowEmitter::emit(linalg::LinalgOp op, Shape *shape) {
 // Groups
 //===----------------------------------------------------------------------===//
 
-/// Whether all ops go over the same elements, each by itself.
+/// Whether all ops go over the same elements, each element by itself.
 bool isFlat(ArrayRef<GroupMember> members) {
   for (const GroupMember &member : members) {
     unsigned rank = member.extents.size();
@@ -280,7 +282,7 @@ int64_t getDivisor(int64_t count, int64_t limit) {
   return divisor;
 }
 
-/// Rounds of a team, shorter vectors if then all threads have as many.
+/// Deals rounds to a team. It takes shorter vectors if then all threads have as many.
 void deal(Shape &shape, int64_t team) {
   if (shape.countChunks() % team != 0 && shape.vector > 2 && shape.countChunks() * 2 % team == 0)
     shape.vector /= 2;
@@ -288,7 +290,7 @@ void deal(Shape &shape, int64_t team) {
   shape.held = shape.rounds * shape.vector <= std::min(kHeldElements, kTeamElements / team);
 }
 
-/// A launch of a thread for each chunk, which is the only one that it has.
+/// Launches a thread for each chunk, which is the only one that it has.
 gpu::LaunchOp launchFlat(ThreadBuilder &builder, Shape &shape) {
   int64_t across = shape.extents.back() / shape.vector;
   int64_t rows = shape.countChunks() / across;

@@ -22,10 +22,10 @@ using namespace boa;
 
 namespace {
 
-/// Vectors of columns that a thread adds up, and rows of which it reads at once.
+/// The vectors of columns that a thread adds up, and the rows of which it reads at once.
 constexpr int64_t kVectors = 2;
 constexpr int64_t kRows = 4;
-/// Indices of which a list is made at a time.
+/// The indices of which a list is made at a time.
 constexpr int64_t kListed = 1024;
 
 using Predicate = arith::CmpIPredicate;
@@ -41,7 +41,7 @@ struct ScatterEmitter {
 
   int64_t count() const { return indices.getNumElements(); }
 
-  /// 1 for each index of a chunk that is as ours and in this relation to it.
+  /// Returns 1 for each index of a chunk that is equal to ours and in this relation to it.
   SmallVector<Value> match(Value chunk, Predicate position) {
     SmallVector<Value> hits;
     for (int64_t i = 0; i < side; ++i) {
@@ -55,7 +55,7 @@ struct ScatterEmitter {
     return hits;
   }
 
-  /// Whether no index before is as ours.
+  /// Whether no index before ours is equal to it.
   Value isFirst() {
     Value chunks = builder.div(builder.add(mine, side - 1), side);
     auto search = [&](Value chunk, SmallVector<Value> &found) {
@@ -68,8 +68,8 @@ struct ScatterEmitter {
     return builder.compare(Predicate::eq, found, builder.integer(0));
   }
 
-  /// Lists those of the chunks from `from` on, `tiles` for each thread, that are as
-  /// ours; returns how many there are.
+  /// Lists the indices that are equal to ours of the chunks from `from` on, `tiles` for each
+  /// thread. Returns how many there are.
   Value list(Value memory, Value from, int64_t tiles) {
     auto listTile = [&](Value tile, SmallVector<Value> &listed) {
       Value chunk = builder.add(builder.add(from, builder.mul(tile, kWarpLanes)), lane);

@@ -33,11 +33,11 @@ using Predicate = arith::CmpIPredicate;
 
 static_assert(kChunkUnit % (kUpdateThreads * kUpdateElements) == 0,
               "a chunk is whole blocks of threads");
-/// That update one block of codes.
+/// The number of threads that update one block of codes.
 constexpr int64_t kThreadsOfBlock = BOA_STATE_BLOCK / kUpdateElements;
 static_assert(kUpdateThreads % kThreadsOfBlock == 0);
 
-/// The code of a thread in a function of its own.
+/// Builds the code of a thread in a function of its own.
 class FunctionBuilder : public ThreadBuilder {
 public:
   FunctionBuilder(gpu::GPUModuleOp device, Location loc, const Twine &name, ArrayRef<Type> inputs,
@@ -68,7 +68,7 @@ private:
 // Updates
 //===----------------------------------------------------------------------===//
 
-/// update_GROUP.
+/// Emits the function update_GROUP.
 class UpdateEmitter {
 public:
   UpdateEmitter(ModuleOp module, GroupOp group)
@@ -107,13 +107,13 @@ public:
   }
 
 private:
-  /// The values of one element. Of a state in 8 bits the decoded one.
+  /// The values of one element. A state in 8 bits is decoded.
   struct Element {
     Value index, weight, low, gradient;
     SmallVector<Value> states;
   };
 
-  /// All that is read, then all that is written: accesses side by side become one.
+  /// Emits all reads, then all writes: accesses side by side become one.
   void emitBody() {
     unsigned next = 2;
     Value weights = b->argument(next++), lows = hasLow ? b->argument(next++) : Value();
@@ -191,8 +191,8 @@ private:
     return b->add(b->mul(chunk, elements), first);
   }
 
-  /// A number of each parameter, for all elements of a thread: parameters begin at multiples of
-  /// more.
+  /// A number of each parameter, for all elements of a thread. All of them are of one parameter,
+  /// since parameters begin at larger multiples.
   Value perParam(Value position, llvm::function_ref<float(ParamOp)> numberOf) {
     Value selected;
     float last = 0;
@@ -270,10 +270,10 @@ private:
 // Norms
 //===----------------------------------------------------------------------===//
 
-/// Iterations of a lane whose elements are read at once.
+/// The iterations of a lane whose elements are read at once.
 constexpr int64_t kUnrolled = 8;
 
-/// norm_GROUP.
+/// Emits the function norm_GROUP.
 void emitNorm(gpu::GPUModuleOp device, GroupOp group) {
   int64_t count = 0;
   for (auto param : group.getBody().getOps<ParamOp>())

@@ -31,7 +31,7 @@ using namespace boa;
 
 namespace {
 
-/// Where a field of boa_emulated_thread begins, in bytes.
+/// The fields of boa_emulated_thread, by the byte at which each begins.
 enum Field : int32_t {
   kThread = 0,
   kBlock = 24,
@@ -45,14 +45,14 @@ enum Field : int32_t {
   kGroup = 152,
   kWait = 160,
 };
-/// Of each array in shared memory.
+/// The alignment of each array in shared memory.
 constexpr int64_t kSharedAlignment = 64;
 
 MemRefType withoutSpace(Type type) {
   return MemRefType::Builder(cast<MemRefType>(type)).setMemorySpace(Attribute());
 }
 
-/// What LLVM is told of an argument of the device's function.
+/// The attributes of an argument of the device's function, on which LLVM relies.
 struct Promise {
   int64_t bytes, alignment = 1;
   bool apart = false; // noalias
@@ -108,7 +108,8 @@ public:
   }
 
 private:
-  /// Arguments become what the array of arguments points at; shared memory is one region.
+  /// Binds arguments to the places at which the array of arguments points. Shared memory is one
+  /// region.
   void bindArguments(ArrayRef<Promise> promises) {
     Block &entry = func.getBody().front();
     SmallVector<Value> memory(entry.getArguments());
@@ -140,8 +141,8 @@ private:
     checkArguments(homes, promises);
   }
 
-  /// The first thread ends the launch where an argument is not where the device's code takes
-  /// it to be: aligned, and apart from what else is written.
+  /// Lets the first thread end the launch if an argument is not where the device's code takes it to
+  /// be: aligned, and apart from other memory that is written.
   void checkArguments(ArrayRef<Value> homes, ArrayRef<Promise> promises) {
     auto isAnywhere = [](const Promise &p) { return p.alignment == 1 && !p.apart; };
     if (llvm::all_of(promises, isAnywhere))
@@ -241,7 +242,7 @@ private:
     return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), value);
   }
 
-  /// The call of what a field points at, with the thread first.
+  /// Calls the function at which a field points, with the thread first.
   Value call(Field of, Type result, ArrayRef<Value> operands) {
     SmallVector<Value> all{field(of, pointer), thread};
     llvm::append_range(all, operands);
@@ -284,7 +285,7 @@ private:
     return success();
   }
 
-  /// The address of the first of so many elements that are accessed.
+  /// The address of the first of the elements that are accessed.
   Value addressOf(Value memref, ValueRange indices, int64_t elements) {
     (void)check(memref, indices);
     auto type = cast<MemRefType>(memref.getType());
@@ -307,7 +308,7 @@ private:
     return LLVM::IntToPtrOp::create(builder, loc, pointer, address);
   }
 
-  /// Memory of the thread's own for registers that a call is given and gives.
+  /// The thread's own memory for registers that a call takes and returns.
   Value getRegisters() {
     if (!registers) {
       OpBuilder::InsertionGuard guard(builder);
@@ -371,7 +372,7 @@ private:
     return success();
   }
 
-  /// Ends the launch where an index is none of the memref's.
+  /// Ends the launch if an index is outside the memref.
   LogicalResult check(Value memref, ValueRange indices) {
     auto type = cast<MemRefType>(memref.getType());
     Value outside;
@@ -388,7 +389,7 @@ private:
     return success();
   }
 
-  /// Ends the launch with these words.
+  /// Ends the launch with these words if the condition holds.
   void faultIf(Value condition, const Twine &what) {
     auto branch = scf::IfOp::create(builder, loc, condition, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(builder);

@@ -17,6 +17,8 @@
 #include "passes/target/cuda/CudaPasses.h"
 #include "runtime/abi/cuda_calls.h"
 
+#include "mlir/IR/Remarks.h"
+
 namespace boa {
 #define GEN_PASS_DEF_CUDALEGALIZEPRODUCTS
 #include "passes/target/cuda/CudaPasses.h.inc"
@@ -59,7 +61,7 @@ struct CudaLegalizeProducts : boa::impl::CudaLegalizeProductsBase<CudaLegalizePr
     }
   }
 
-  /// What was widened for the last product that wanted it.
+  /// The operand that was last widened for a product.
   struct Widened {
     Value narrow, wide;
   };
@@ -71,7 +73,10 @@ struct CudaLegalizeProducts : boa::impl::CudaLegalizeProductsBase<CudaLegalizePr
     bool narrowB = typeOf(product.getB()).getElementType().isBF16();
     if (narrowA != narrowB) {
       OpOperand &narrow = narrowA ? product.getAMutable() : product.getBMutable();
-      if (narrow.get() != last.narrow)
+      if (narrow.get() == last.narrow)
+        remark::passed(loc, remark::RemarkOpts::name("legalize-products").category("boa-kernel"))
+            << "reads an operand that an earlier product widened";
+      else
         last = {narrow.get(), convert(builder, loc, narrow.get(), builder.getF32Type())};
       narrow.set(last.wide);
     }

@@ -29,7 +29,7 @@ using namespace boa;
 namespace {
 
 using Values = ThreadBuilder::Values;
-/// Four registers for each kTileDepth columns.
+/// Registers of rows: four for each kTileDepth columns.
 using Fragments = SmallVector<Values>;
 
 constexpr int64_t kSlots = 2; // tiles of an operand in shared memory
@@ -38,7 +38,7 @@ constexpr int64_t kOwnRows = kWarps * kTileRows;
 constexpr double kLog2e = 1.4426950408889634;
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-/// Tiles of the stream by number: [from, to).
+/// The numbers of some tiles of the stream: [from, to).
 struct Range {
   Value from, to;
   bool isMasked; // not all rows see one another
@@ -46,7 +46,7 @@ struct Range {
 
 class NarrowAttention : public AttentionThreads {
 public:
-  /// `lastFirst`: later rows have more work, and begin earlier.
+  /// With `lastFirst` later rows begin earlier, since they have more work.
   NarrowAttention(OpBuilder &outside, Location loc, const AttentionShape &shape, int64_t heads,
                   std::array<Value, 2> streamed, bool lastFirst, int64_t streamRows = kStreamRows)
       : AttentionThreads(outside, loc, shape, kOwnRows, streamRows),
@@ -62,14 +62,14 @@ public:
     pair = mul(rem(lane, 4), 2);
   }
 
-  /// Of the rows with `below`, 0 or 1, the lane's one.
+  /// The lane's own row of those with `below`, 0 or 1.
   Value ownTime(int64_t below) {
     return add(add(first, addTimes(group, warp, kTileRows)), below * (kTileRows / 2));
   }
   Value ownInSequence(int64_t below) {
     return shape.time % kOwnRows == 0 ? ownTime(below) : inSequence(ownTime(below));
   }
-  /// Of a tile of the stream that begins at `row`: the lane's row of a sum.
+  /// The lane's row of a sum, in the tile of the stream that begins at `row`.
   Value streamTime(Value row, int64_t sum) {
     return add(add(row, pair), sum / kTilePart * kTileColumns + sum % 2);
   }
@@ -129,7 +129,7 @@ public:
     return carried;
   }
 
-  /// Tiles with keys that own queries see.
+  /// The tiles with keys that own queries see.
   SmallVector<Range> keyTiles() {
     if (hidesEarlierKeys())
       return {{div(firstOfKeys(), streamRows), tilesTo(endOfKeys()), true}};
@@ -138,7 +138,7 @@ public:
     Value middle = div(add(first, 1), streamRows);
     return {{index(0), middle, false}, {middle, tilesTo(endOfKeys()), true}};
   }
-  /// Tiles with queries that see own keys.
+  /// The tiles with queries that see own keys.
   SmallVector<Range> queryTiles() {
     if (hidesEarlierKeys())
       return {{div(firstOfQueries(), streamRows), tilesTo(endOfQueries()), true}};
@@ -153,7 +153,7 @@ public:
     return ranges;
   }
 
-  /// Own rows by those of a tile: the sums of products of their columns.
+  /// Multiplies own rows by those of a tile: the sums of products of their columns.
   Values multiply(const Fragments &own, int64_t operand, Value slot) {
     Values sums(scores(), number(0));
     auto find = [](Value side, Value deep) { return std::array{side, deep}; };
@@ -189,7 +189,7 @@ public:
     }
   }
 
-  /// Sums of own rows to their head of `memory`, times a factor of each row.
+  /// Stores sums of own rows in their head of `memory`, times a factor of each row.
   void storeRows(ArrayRef<Value> sums, std::array<Value, 2> factors, Value memory) {
     for (int64_t isBelow : {0, 1}) {
       Value time = ownTime(isBelow);
@@ -208,21 +208,21 @@ public:
   }
 
   Value exp2(Value x) { return make<math::Exp2Op>(x); }
-  /// Of NaN and a number either: NaN among scores becomes a weight of NaN.
+  /// The larger number; of NaN and a number either. A NaN among scores becomes a weight of NaN.
   Value max(Value x, Value y) {
     return select(make<arith::CmpFOp>(arith::CmpFPredicate::OGT, x, y), x, y);
   }
   Value isNever(Value score) {
     return make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, score, number(kNever));
   }
-  /// Of the four lanes that have parts of a row.
+  /// Adds up the values of the four lanes that have parts of a row.
   Value reduceSum(Value value) {
     return combineLanes(value, 1, 4, [&](Value x, Value y) { return addf(x, y); });
   }
   Value reduceMax(Value value) {
     return combineLanes(value, 1, 4, [&](Value x, Value y) { return max(x, y); });
   }
-  /// Of the lane's two own rows.
+  /// The starts of the documents of the lane's two own rows.
   std::array<Value, 2> ownStarts() { return {startOf(ownTime(0)), startOf(ownTime(1))}; }
   std::array<Value, 2> loadOwnNumbers(Value memory) {
     auto one = [&](int64_t isBelow) { return load(memory, {batch, head, ownInSequence(isBelow)}); };
@@ -355,8 +355,8 @@ void boa::emitNarrowForward(OpBuilder &builder, kernel::AttentionOp op) {
   l.storeRows(ArrayRef(results).drop_front(4), factors, op.getY());
 }
 
-/// The weights of scores. `lse` is times -log2 e; `is`: whether rows see one another, or null.
-/// All by the number of a sum.
+/// The weights of scores. `lse` is times -log2 e. `is` says whether rows see one another, or is
+/// null. All of them are by the number of a sum.
 static Values computeWeights(NarrowAttention &l, ArrayRef<Value> scores,
                              function_ref<Value(int64_t)> lse, function_ref<Value(int64_t)> is) {
   Value factor = l.number(l.scale() * kLog2e);
@@ -369,7 +369,7 @@ static Values computeWeights(NarrowAttention &l, ArrayRef<Value> scores,
   return weights;
 }
 
-/// Gradients of scores, without their scale, of weights and of products with dy.
+/// The gradients of scores, without their scale, from weights and products with dy.
 static Values differentiate(NarrowAttention &l, ArrayRef<Value> weights, ArrayRef<Value> products,
                             function_ref<Value(int64_t)> delta) {
   Values gradients;
@@ -404,7 +404,7 @@ void boa::emitNarrowQueries(OpBuilder &builder, kernel::AttentionGradOp op, Valu
   l.storeRows(dq, l.twice(l.scale()), op.getDq());
 }
 
-/// Of own rows of k and v.
+/// The gradients of own rows of k and v.
 struct KeyGradients {
   bool dk, dv;
   int64_t streamRows;

@@ -11,14 +11,14 @@
 
 namespace boa {
 
-/// Whether all operands but statistics and documents are of bf16.
+/// Whether all operands but statistics and documents are in bf16.
 bool isNarrow(mlir::Operation *attention);
 
-/// One launch.
+/// Emits one launch.
 void emitNarrowForward(mlir::OpBuilder &builder, kernel::AttentionOp op);
-/// dq: one launch, of the sums of y * dy by row.
+/// Emits dq: one launch. `delta` has the sums of y * dy by row.
 void emitNarrowQueries(mlir::OpBuilder &builder, kernel::AttentionGradOp op, mlir::Value delta);
-/// dk and dv: one launch, or two of long heads, likewise.
+/// Emits dk and dv: one launch, or two for long heads. `delta` has the sums of y * dy by row.
 void emitNarrowKeys(mlir::OpBuilder &builder, kernel::AttentionGradOp op, mlir::Value delta);
 
 } // namespace boa

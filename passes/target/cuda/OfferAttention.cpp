@@ -16,6 +16,8 @@
 #include "passes/target/cuda/CudaPasses.h"
 #include "runtime/abi/cuda_calls.h"
 
+#include "mlir/IR/Remarks.h"
+
 namespace boa {
 #define GEN_PASS_DEF_CUDAOFFERATTENTION
 #include "passes/target/cuda/CudaPasses.h.inc"
@@ -28,7 +30,7 @@ namespace {
 
 MemRefType typeOf(Value memref) { return cast<MemRefType>(memref.getType()); }
 
-/// Rows of bf16, all sequences' evenly apart.
+/// Whether the rows are in bf16, and those of all sequences evenly apart.
 bool hasEvenRows(Value memref) {
   MemRefType type = typeOf(memref);
   SmallVector<int64_t> strides;
@@ -50,7 +52,7 @@ struct CudaOfferAttention : boa::impl::CudaOfferAttentionBase<CudaOfferAttention
     }
   }
 
-  /// Of a head.
+  /// The number of columns of a head.
   template <typename Op> static int64_t getColumns(Op op) {
     return typeOf(op.getQ()).getShape().back() / static_cast<int64_t>(op.getHeads());
   }
@@ -72,6 +74,8 @@ struct CudaOfferAttention : boa::impl::CudaOfferAttentionBase<CudaOfferAttention
     Value scratch =
         memref::AllocOp::create(builder, loc, MemRefType::get({scratchBytes}, builder.getI8Type()),
                                 builder.getI64IntegerAttr(BOA_CUDA_LIBRARY_ALIGNMENT));
+    remark::passed(loc, remark::RemarkOpts::name("offer-attention").category("boa-kernel"))
+        << remark::metric("scratch", scratchBytes);
     Value isTaken = create(builder, op, scratch);
     Value isLeft = arith::XOrIOp::create(
         builder, loc, isTaken, arith::ConstantIntOp::create(builder, loc, true, /*width=*/1));

@@ -19,6 +19,7 @@
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Iterators.h"
+#include "mlir/IR/Remarks.h"
 
 namespace boa {
 #define GEN_PASS_DEF_CUDAOUTLINELAUNCHES
@@ -90,11 +91,14 @@ llvm::SmallPtrSet<Value, 4> getShared(gpu::LaunchOp launch) {
 struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunches> {
   void runOnOperation() override {
     distinct = {};
+    functions = 0;
+    int64_t count = 0;
     OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
     device = gpu::GPUModuleOp::create(builder, getOperation().getLoc(), kDeviceModule);
     for (auto func : getOperation().getOps<KernelOp>()) {
       SmallVector<gpu::LaunchOp> launches;
       func.walk([&](gpu::LaunchOp launch) { launches.push_back(launch); });
+      count += int64_t(launches.size());
       for (auto [i, launch] : llvm::enumerate(launches))
         if (failed(outline(launch,
                            cuda::DeviceName((func.getSymName() + "_launch" + Twine(i)).str()))))
@@ -102,9 +106,12 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
       if (failed(eraseDeadOps(func)))
         return signalPassFailure();
     }
+    remark::passed(getOperation().getLoc(),
+                   remark::RemarkOpts::name("outline-launches").category("boa-kernel"))
+        << remark::metric("launches", count) << remark::metric("functions", functions);
   }
 
-  /// Drops what only launches used. The address of a constant is none on the host.
+  /// Drops ops that only launches used. The host has no address of a constant.
   static LogicalResult eraseDeadOps(KernelOp func) {
     func.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
       if (isOpTriviallyDead(op))
@@ -126,6 +133,7 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
     if (failed(captures) || failed(extents))
       return failure();
     gpu::GPUFuncOp func = distinct.findOrInsert(makeFunction(launch, *captures, *extents, name));
+    functions += func.getName() == name;
 
     OpBuilder builder(launch);
     SmallVector<Value> operands;
@@ -176,7 +184,7 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
     return func;
   }
 
-  /// Constants that launches read are the device's.
+  /// Moves a constant that launches read to the device's module.
   void takeConstant(StringRef name) {
     if (auto global = getOperation().lookupSymbol<memref::GlobalOp>(name))
       global->moveBefore(device.getBody(), device.getBody()->begin());
@@ -200,6 +208,7 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
 
   gpu::GPUModuleOp device;
   DistinctFunctions distinct;
+  int64_t functions = 0;
 };
 
 } // namespace

@@ -19,6 +19,8 @@
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/CudaPasses.h"
 
+#include "mlir/IR/Remarks.h"
+
 namespace boa {
 #define GEN_PASS_DEF_CUDAPADROWS
 #include "passes/target/cuda/CudaPasses.h.inc"
@@ -29,7 +31,7 @@ using namespace boa;
 
 namespace {
 
-/// cuBLASLt's fastest algorithms need rows of a multiple of this many bytes.
+/// The number of bytes of which rows must be multiples for cuBLASLt's fastest algorithms.
 constexpr int64_t kRowBytes = 16;
 
 bool isMatrixOf(Value memref, Operation *op) {
@@ -49,8 +51,12 @@ bool takesStrides(Value memref, Operation *op) {
 struct CudaPadRows : boa::impl::CudaPadRowsBase<CudaPadRows> {
   void runOnOperation() override {
     for (auto alloc : llvm::to_vector(getOperation().getBody().front().getOps<memref::AllocOp>()))
-      if (int64_t columns = getPadded(alloc))
+      if (int64_t columns = getPadded(alloc)) {
+        remark::passed(alloc.getLoc(), remark::RemarkOpts::name("pad-rows").category("boa-kernel"))
+            << remark::metric("columns", alloc.getType().getShape().back())
+            << remark::metric("padded", columns);
         pad(alloc, columns);
+      }
   }
 
   /// The number of columns that makes its rows multiples of 16 bytes; 0: no padding.

@@ -54,7 +54,7 @@ std::string shapeOf(Value memref) {
   return text;
 }
 
-/// Whether it stores only values that it loaded.
+/// Whether the function stores only values that it loaded.
 bool onlyCopies(Operation *function) {
   bool stores = false;
   WalkResult walked = function->walk([&](memref::StoreOp store) {
@@ -152,7 +152,7 @@ struct CudaPrintWork : boa::impl::CudaPrintWorkBase<CudaPrintWork> {
     return product;
   }
 
-  /// `products` of time x time x columns for each head and sequence.
+  /// The operations of `products` of time x time x columns for each head and sequence.
   template <typename Op>
   static Kind measureAttention(Op call, ArrayRef<Value> results, int64_t products, Work &work,
                                raw_ostream &what) {

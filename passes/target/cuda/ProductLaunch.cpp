@@ -18,7 +18,7 @@ using namespace boa;
 
 static MemRefType typeOf(Value memref) { return cast<MemRefType>(memref.getType()); }
 
-/// As rank 2; null if that cannot be.
+/// Views the memref as one of rank 2; null if that cannot be.
 static Value asMatrix(OpBuilder &builder, Value memref) {
   const int64_t rank = typeOf(memref).getRank();
   if (rank <= 2)
@@ -120,8 +120,9 @@ void OperandStrips::copyChunk(ValueRange from, ValueRange to) {
 
 static int64_t countBlocks(int64_t size, int64_t side) { return llvm::divideCeil(size, side); }
 
-/// Blocks are along x by rows and along y by columns. Where there are more columns than may be
-/// along y, as in the gradient of a large table, it is the other way round.
+/// Whether blocks along x are by columns. By default they are by rows along x, and by columns along
+/// y. If there are more columns than may be along y, as in the gradient of a large table, the two
+/// change places.
 static bool hasColumnsAlongX(const ProductShape &shape, int64_t side) {
   return countBlocks(shape.n, side) > kMaxBlocksAlongY;
 }

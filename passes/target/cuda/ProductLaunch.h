@@ -18,14 +18,14 @@
 
 namespace boa {
 
-/// Strips that are in shared memory at once.
+/// The strips that are in shared memory at once.
 constexpr int64_t kStrips = 3;
-/// Of a strip along the sum.
+/// The bytes of a strip along the sum.
 constexpr int64_t kStripBytes = 64;
 
-/// c[m, n] = the sum over k of a and b, as rank-2 memrefs.
+/// The shape of a product: c[m, n] is the sum over k of a and b, as memrefs of rank 2.
 struct ProductShape {
-  /// The rows of an operand are all its leading dimensions together. Null memrefs where these are
+  /// Takes all leading dimensions of an operand together as its rows. Memrefs are null if these are
   /// not evenly apart.
   explicit ProductShape(mlir::OpBuilder &builder, kernel::GemmOp op);
   bool isValid() const { return a && b && c && (!isAdded || addend); }
@@ -42,7 +42,7 @@ struct ProductShape {
 /// eight rows' chunks of one column are in different banks.
 class OperandStrips {
 public:
-  /// `isDeep`: the operand's rows are those of the sum.
+  /// `isDeep` says that the operand's rows are those of the sum.
   OperandStrips(ThreadBuilder &builder, mlir::gpu::LaunchOp launch, mlir::Value operand,
                 bool isDeep, int64_t side);
 
@@ -50,7 +50,7 @@ public:
   /// Elements outside the operand are zero. The copy is complete after the wait for its group.
   void copy(mlir::Value thread, int64_t threads, mlir::Value first, mlir::Value deep,
             mlir::Value strip);
-  /// Where an element of a strip is in `memory`.
+  /// The place of an element of a strip in `memory`.
   std::array<mlir::Value, 2> find(mlir::Value strip, mlir::Value side, mlir::Value deep);
 
   const bool isDeep;
@@ -69,7 +69,7 @@ private:
 /// Builds one launch.
 class ProductLaunch : public ThreadBuilder {
 public:
-  /// `side`: rows and columns of the result that a block of `threads` owns.
+  /// `side` is the number of rows and columns of the result that a block of `threads` owns.
   ProductLaunch(mlir::OpBuilder &outside, const ProductShape &shape, int64_t side, int64_t threads);
 
   /// Streams all strips. `multiply` adds the product of those in place `strip` to the sums.
@@ -77,7 +77,7 @@ public:
   /// Stores sums of `row`, in the result, at those of `columns` that are in it.
   void storeRow(mlir::Value row, llvm::ArrayRef<mlir::Value> columns, mlir::ValueRange sums);
 
-  /// Elements of a strip along the sum.
+  /// The elements of a strip along the sum.
   int64_t depth() const;
 
   const ProductShape shape;

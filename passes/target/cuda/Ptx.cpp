@@ -22,7 +22,7 @@ using namespace mlir;
 
 namespace {
 
-/// bf16 in instructions; drivers of CUDA 12 and later read it.
+/// The target that has bf16 in instructions. Drivers of CUDA 12 and later read it.
 constexpr const char *kProcessor = "sm_80", *kFeatures = "+ptx80";
 
 llvm::Error makeError(const llvm::Twine &message) {

@@ -13,8 +13,8 @@
 
 namespace boa {
 
-/// The module, in the LLVM and NVVM dialects, optimised, as text that a driver compiles
-/// for any device from sm_80 on.
+/// Optimises the module, in the LLVM and NVVM dialects. Returns text that a driver compiles for any
+/// device from sm_80 on.
 llvm::Expected<std::string> emitPtx(mlir::gpu::GPUModuleOp module);
 
 } // namespace boa

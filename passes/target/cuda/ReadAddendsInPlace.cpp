@@ -21,6 +21,8 @@
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/CudaPasses.h"
 
+#include "mlir/IR/Remarks.h"
+
 namespace boa {
 #define GEN_PASS_DEF_CUDAREADADDENDSINPLACE
 #include "passes/target/cuda/CudaPasses.h.inc"
@@ -39,7 +41,8 @@ bool hasSameStrides(Value a, Value b) {
          x.getStridesAndOffset().first == y.getStridesAndOffset().first;
 }
 
-/// The product that accumulates into the target of the copy and is its only user; else null.
+/// The product that accumulates into the target of the copy and is its only user; null if there is
+/// none.
 kernel::GemmOp findProduct(linalg::GenericOp copy) {
   Value from = copy.getInputs()[0], to = copy.getOutputs()[0];
   if (overlap(from, to) || !hasSameStrides(from, to))
@@ -63,6 +66,10 @@ struct CudaReadAddendsInPlace : boa::impl::CudaReadAddendsInPlaceBase<CudaReadAd
         if (kernel::GemmOp product = findProduct(copy)) {
           product.getAddendMutable().assign(copy.getInputs()[0]);
           product.setAccumulate(false);
+          remark::passed(product.getLoc(),
+                         remark::RemarkOpts::name("read-addends-in-place").category("boa-kernel"))
+              << remark::metric("elements",
+                                cast<MemRefType>(product.getC().getType()).getNumElements());
           copy.erase();
         }
   }

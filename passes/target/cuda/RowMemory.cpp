@@ -75,7 +75,7 @@ Held *RowMemory::find(const Place &place) {
   return it == held.end() ? nullptr : it;
 }
 
-/// A barrier if another thread has done with this memory what must be over before.
+/// Adds a barrier if another thread may still have to finish an access to this memory.
 void RowMemory::order(const Place &place, bool write) {
   for (const Touch &other : touched) {
     if (!(write || other.write) || !place.overlaps(other.place))
@@ -88,14 +88,13 @@ void RowMemory::order(const Place &place, bool write) {
   }
 }
 
-/// What follows at once.
+/// Notes the access that follows at once.
 void RowMemory::touch(const Place &place, bool write) {
   order(place, write);
   touched.push_back({place, write});
 }
 
-/// Registers of what overlaps are written to memory, and forgotten if it is about
-/// to change.
+/// Writes registers of memory that overlaps, and forgets them if it is about to change.
 void RowMemory::settle(const Place &place, bool write) {
   for (Held &other : held)
     if (other.dirty && !(other.place == place) && other.place.overlaps(place))

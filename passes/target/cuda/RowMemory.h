@@ -23,7 +23,7 @@ struct Chunk {
   mlir::Value valid;
 };
 
-/// How the iterations of ops of these extents in a row are dealt out.
+/// The way in which the iterations of ops of these extents in a row are dealt out.
 struct Shape {
   llvm::SmallVector<int64_t> extents;
   int64_t vector;
@@ -34,8 +34,8 @@ struct Shape {
   int64_t countChunks() const { return llvm::product_of(extents) / vector; }
 };
 
-/// Chunk `number` of those in the last dimensions, of these extents, in the row
-/// `row` of the others; if there may be no such chunk, `otherwise` or the last.
+/// Makes chunk `number` of those in the last dimensions, of these extents, in the row `row` of the
+/// others. If there may be no such chunk, it takes the indices of `otherwise` or of the last.
 Chunk makeChunk(ThreadBuilder &builder, llvm::ArrayRef<mlir::Value> row,
                 llvm::ArrayRef<int64_t> extents, int64_t vector, mlir::Value number, bool guard,
                 mlir::Value otherwise = nullptr);
@@ -51,7 +51,7 @@ struct Place {
   bool overlaps(const Place &other) const;
 };
 
-/// The elements of a place that a thread has in registers: of each round each lane.
+/// The elements of a place that a thread has in registers, of each round and each lane.
 struct Held {
   Place place;
   llvm::SmallVector<mlir::Value> values;
@@ -68,21 +68,21 @@ public:
   Place getPlace(mlir::linalg::LinalgOp op, mlir::OpOperand &operand, Shape *shape) const;
   /// The chunk of a round that is in no loop.
   const Chunk &getChunk(Shape &shape, int64_t round);
-  /// Null if it is not held.
+  /// Returns null if the place is not held.
   Held *find(const Place &place);
 
   /// Loads values of which a row has one, and the elements of a row that a thread keeps. The
   /// other elements are loaded at their use.
   void acquire(const Place &place, Shape *shape);
-  /// Values of all rounds, which memory has not.
+  /// Holds values of all rounds that are not in memory.
   void hold(const Place &place, llvm::SmallVector<mlir::Value> values);
-  /// Of rows that are not held: they will be written when the op goes through them.
+  /// Announces writes of rows that are not held: the op writes them when it goes through them.
   void expectWrites(llvm::ArrayRef<Place> places);
-  /// The op goes through its chunks; there is no barrier until it has.
+  /// Begins the op's way through its chunks. There is no barrier until it ends.
   void beginChunks();
-  /// All threads of the block.
+  /// Adds a barrier for all threads of the block.
   void barrier();
-  /// Writes what other kernels may read: all but what these allocate.
+  /// Writes the values that other kernels may read: all but those in memory of these allocations.
   void finish(const llvm::SmallPtrSetImpl<mlir::Operation *> &own);
 
   const llvm::SmallVector<mlir::Value> row;

@@ -19,6 +19,8 @@
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/CudaPasses.h"
 
+#include "mlir/IR/Remarks.h"
+
 namespace boa {
 #define GEN_PASS_DEF_CUDASPLITPRODUCTS
 #include "passes/target/cuda/CudaPasses.h.inc"
@@ -29,9 +31,9 @@ using namespace boa;
 
 namespace {
 
-/// cuBLASLt's fastest kernels need rows of a multiple of this many bytes.
+/// The number of bytes of which rows must be multiples for cuBLASLt's fastest kernels.
 constexpr int64_t kRowBytes = 16;
-/// Multiplications from which a second launch costs less than a slow kernel loses.
+/// The number of multiplications from which a second launch costs less than a slow kernel loses.
 constexpr int64_t kLeast = int64_t(1) << 28;
 
 /// The three sizes of a product: c is [m, n], the sum is over k.
@@ -39,7 +41,7 @@ enum class Size { m, n, k };
 
 MemRefType typeOf(Value memref) { return cast<MemRefType>(memref.getType()); }
 
-/// An operand, its dimensions outside and inside as sizes of the product.
+/// An operand, with its dimensions outside and inside as sizes of the product.
 struct Matrix {
   Value memref;
   Size rows, columns;
@@ -78,7 +80,8 @@ struct CudaSplitProducts : boa::impl::CudaSplitProductsBase<CudaSplitProducts> {
       });
   }
 
-  /// How many of this size make whole 16 bytes, where a product of so many is faster; otherwise 0.
+  /// The largest part of this size that makes whole 16 bytes, if a product of that size is faster;
+  /// otherwise 0.
   static int64_t getMany(kernel::GemmOp product, Size size) {
     int64_t all = 0, elements = 1;
     MemRefType a = typeOf(product.getA()), c = typeOf(product.getC());
@@ -125,6 +128,9 @@ struct CudaSplitProducts : boa::impl::CudaSplitProductsBase<CudaSplitProducts> {
         mapping.map(bias, slice(builder, bias, /*columns=*/true, begin, count));
       return cast<kernel::GemmOp>(builder.clone(*product, mapping));
     };
+    remark::passed(product.getLoc(),
+                   remark::RemarkOpts::name("split-products").category("boa-kernel"))
+        << remark::metric("columns", all) << remark::metric("aligned", many);
     part(many, all - many);
     kernel::GemmOp rest = part(0, many);
     // The first part has added all else to its sums.

@@ -16,32 +16,33 @@
 
 namespace boa {
 
-/// Of a tile of the result, and of the sum of one instruction.
+/// The sizes of a tile of the result, and of the sum of one instruction.
 constexpr int64_t kTileRows = 16, kTileColumns = 8, kTileDepth = 16;
-/// A lane's sums of a tile: two neighbours of one row, and those eight rows below.
+/// The number of a lane's sums of a tile: two neighbours of one row, and those eight rows below.
 constexpr int64_t kTilePart = 4;
-/// Of one copy to shared memory.
+/// The bytes of one copy to shared memory.
 constexpr int64_t kChunkBytes = 16;
 
 /// Whether all rows of a memref begin at whole chunks.
 bool hasAlignedRows(mlir::Value memref);
 
-/// Begins to copy a chunk. The first `count` elements are copied, the others are zero; null: all.
+/// Begins to copy a chunk. The first `count` elements are copied, the others are zero. With null
+/// all are copied.
 void copyChunk(ThreadBuilder &builder, mlir::Value from, mlir::ValueRange at, mlir::Value to,
                mlir::ValueRange where, mlir::Value count);
 
-/// An operand in shared memory: where an element is, by its place along the side of the result and
-/// along the sum.
+/// An operand in shared memory. It knows the place of an element, by its place along the side of
+/// the result and along the sum.
 struct SharedOperand {
   mlir::Value memory;
-  /// The rows of the memory are those of the sum.
+  /// Whether the rows of the memory are those of the sum.
   bool isDeep;
   llvm::function_ref<std::array<mlir::Value, 2>(mlir::Value side, mlir::Value deep)> find;
 };
 
-/// Four matrices of 8 x 8, a register each: from `side` and from `deep`, and those eight further
-/// on. Of the first operand the second matrix is further along the side, of the other along the
-/// sum.
+/// Loads four matrices of 8 x 8, a register each: from `side` and from `deep`, and those eight
+/// further on. In the first operand the second matrix is further along the side, in the other along
+/// the sum.
 ThreadBuilder::Values loadMatrices(ThreadBuilder &builder, mlir::Value lane,
                                    const SharedOperand &operand, mlir::Value side, mlir::Value deep,
                                    bool isFirst);
@@ -50,7 +51,7 @@ ThreadBuilder::Values loadMatrices(ThreadBuilder &builder, mlir::Value lane,
 void multiplyTile(ThreadBuilder &builder, mlir::ValueRange a, mlir::ValueRange b,
                   llvm::MutableArrayRef<mlir::Value> sums);
 
-/// A register of two neighbours, in bf16.
+/// Packs two neighbours, in bf16, into a register.
 mlir::Value packPair(ThreadBuilder &builder, mlir::Value first, mlir::Value second);
 
 } // namespace boa

@@ -133,7 +133,7 @@ gpu::LaunchOp boa::createLaunch(ThreadBuilder &builder, std::array<int64_t, 3> g
   return launch;
 }
 
-/// Of shared memory, in bytes: the widest access.
+/// The alignment of shared memory, in bytes: the widest access.
 static constexpr int64_t kSharedAlignment = 16;
 
 gpu::GPUFuncOp boa::createDeviceFunction(OpBuilder &builder, Location loc, const Twine &name,

@@ -25,7 +25,7 @@ namespace boa {
 
 constexpr int64_t kWarpLanes = 32;
 constexpr int64_t kMaxThreads = 1024; // of a block
-/// Of a launch. Along x there may be 2^31 - 1, along z as along y.
+/// The most blocks of a launch along y, and along z. Along x there may be 2^31 - 1.
 constexpr int64_t kMaxBlocksAlongY = 65535;
 /// The shared memory that a block may use without an attribute of the function.
 constexpr int64_t kMaxWorkgroupBytes = 48 * 1024;
@@ -63,7 +63,7 @@ public:
   mlir::Value addf(mlir::Value a, mlir::Value b);
   mlir::Value subf(mlir::Value a, mlir::Value b);
   mlir::Value mulf(mlir::Value a, mlir::Value b);
-  /// a * b + c, rounded once.
+  /// Computes a * b + c, rounded once.
   mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c);
 
   // Memory.
@@ -73,49 +73,49 @@ public:
   void store(mlir::Value value, mlir::Value memref, mlir::AffineMap map, mlir::ValueRange ivs);
   void barrier();
 
-  /// What the op computes in iteration `ivs` of these values of its operands;
-  /// those that it does not use may be null.
+  /// Computes the op in iteration `ivs` from these values of its operands. Those that it does not
+  /// use may be null.
   Values compute(mlir::linalg::LinalgOp op, mlir::ValueRange ivs, mlir::ValueRange operands);
-  /// `then` if `condition`, which may be null: always.
+  /// Runs `then` if `condition` holds, or always if it is null.
   void when(mlir::Value condition, llvm::function_ref<void()> then);
-  /// `body` for each `step`th index in [from, to). It maps the carried values to those of the
-  /// next iteration; the last ones are returned.
+  /// Runs `body` for each `step`th index in [from, to). It maps the carried values to those of the
+  /// next iteration. The last ones are returned.
   Values loop(mlir::Value from, mlir::Value to, int64_t step, Values carried,
               llvm::function_ref<void(mlir::Value, Values &)> body);
 
   // Other lanes of the warp.
   mlir::Value shuffle(mlir::gpu::ShuffleMode mode, mlir::Value value, int64_t offset);
   mlir::Value shuffle(mlir::gpu::ShuffleMode mode, mlir::Value value, mlir::Value offset);
-  /// Of the lanes that differ in bits from `least` to below `end`, pair by pair; each has
-  /// the result.
+  /// Combines the values of the lanes that differ in bits from `least` to below `end`, pair by
+  /// pair. Each has the result.
   mlir::Value combineLanes(mlir::Value value, int64_t least, int64_t end,
                            llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
 
   mlir::Location loc;
 };
 
-/// A launch of `grid` blocks of x * y threads; the builder goes to its body.
+/// Creates a launch of `grid` blocks of x * y threads. The builder goes to its body.
 mlir::gpu::LaunchOp createLaunch(ThreadBuilder &builder, std::array<int64_t, 3> grid, int64_t x,
                                  int64_t y);
 
-/// An argument of a function of the device's.
+/// An argument of a function of the device.
 struct DeviceArgument {
   mlir::Type type;
   int64_t alignment;   // in bytes
   bool isApart = true; // from all other memory that is written: `noalias`
 };
 
-/// A function of the device's module, at the builder's place, for launches of that grid and that
-/// block; of any grid if it is empty. Its workgroup attributions have the types in
+/// Creates a function of the device's module, at the builder's place, for launches of that grid and
+/// that block, or of any grid if it is empty. Its workgroup attributions have the types in
 /// `shared`. The body is empty.
 mlir::gpu::GPUFuncOp
 createDeviceFunction(mlir::OpBuilder &builder, mlir::Location loc, const llvm::Twine &name,
                      llvm::ArrayRef<DeviceArgument> arguments, llvm::ArrayRef<mlir::Type> shared,
                      llvm::ArrayRef<int64_t> grid, llvm::ArrayRef<int64_t> block);
 
-/// The type of memory of a block's threads together.
+/// The type of memory that a block's threads share.
 mlir::MemRefType getWorkgroupType(llvm::ArrayRef<int64_t> shape, mlir::Type element);
-/// Such memory of a launch.
+/// Adds such memory to a launch.
 mlir::Value addWorkgroupMemory(mlir::gpu::LaunchOp launch, llvm::ArrayRef<int64_t> shape,
                                mlir::Type element);
 

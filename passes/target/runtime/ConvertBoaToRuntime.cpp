@@ -33,7 +33,7 @@ namespace boa {
 
 namespace {
 
-/// Positions in the module's order, which is the descriptor's.
+/// The positions of ops in the module's order, which is the descriptor's.
 template <typename OpTy> llvm::StringMap<int64_t> numberOps(ModuleOp module) {
   llvm::StringMap<int64_t> numbers;
   int64_t next = 0;
@@ -94,7 +94,7 @@ private:
   }
   Value get(Value value) { return map.lookup(value); }
 
-  /// Row-major entry number.
+  /// The number of an entry in row-major order.
   Value entryOf(StringRef name, OperandRange indices) {
     auto storage = module.lookupSymbol<StorageOp>(name);
     Value number = constantIndex(0);
@@ -104,7 +104,7 @@ private:
     }
     return toI64(number);
   }
-  /// storage, entry, first chunk, number of chunks
+  /// The arguments storage, entry, first chunk and number of chunks.
   template <typename OpTy> SmallVector<Value> range(OpTy op) {
     auto storage = module.lookupSymbol<StorageOp>(op.getStorage());
     Value first = op.getFirst() ? toI32(get(op.getFirst())) : constant32(0);
@@ -174,7 +174,7 @@ private:
           call("boa_rt_offload", operands);
         })
         .Case([&](CopyOp copy) {
-          auto create = cast<CreateOp>(getOrigin(copy.getTo()));
+          auto create = copy.getTo().getDefiningOp<CreateOp>();
           SmallVector<Value> operands{get(copy.getFrom()), get(copy.getTo())};
           llvm::append_range(operands, ArrayRef(range(create)).take_back(2));
           call("boa_rt_copy", operands);
@@ -206,7 +206,7 @@ private:
         });
   }
 
-  /// The list that a call takes.
+  /// Stores the list that a call takes.
   void storeBuffers(ValueRange list) {
     Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
     Type i64 = builder.getI64Type();
@@ -275,9 +275,9 @@ private:
   Location loc = builder.getUnknownLoc();
 };
 
-/// Numbers stand for names from here on, and an unknown name would be number 0.
+/// Checks that names are known. Numbers stand for names from here on, and an unknown name would be
+/// number 0.
 LogicalResult checkNames(ModuleOp module) {
-  llvm::StringMap<int64_t> groups = numberOps<GroupOp>(module);
   llvm::StringMap<int64_t> kernels = numberOps<KernelOp>(module);
   WalkResult walked = module.walk([&](Operation *op) -> WalkResult {
     if (auto launch = dyn_cast<LaunchOp>(op); launch && !kernels.contains(launch.getKernel()))
@@ -285,14 +285,8 @@ LogicalResult checkNames(ModuleOp module) {
     if (auto kernel = dyn_cast<KernelOp>(op);
         kernel && !llvm::all_of(kernel.getArgumentTypes(), LLVM::isCompatibleType))
       return kernel.emitOpError("expected a body in the LLVM dialect");
-    StringRef group;
-    if (auto update = dyn_cast<UpdateOp>(op))
-      group = update.getGroup();
-    if (auto norm = dyn_cast<NormOp>(op))
-      group = norm.getGroup();
-    if (!group.empty() && !groups.contains(group))
-      return op->emitOpError("names a group that does not exist: @") << group;
-    if (isa<ReadOp, WriteOp, AccumulateOp, CallOp, OptimizerUpdateOp, GradientNormOp>(op))
+    if (auto access = dyn_cast<AccessOpInterface>(op);
+        access && access.getQueue() == Queue::none && !isa<FinishNormOp>(op))
       return op->emitOpError(
           "belongs to the step phase: expected the output of --boa-insert-offload");
     return WalkResult::advance();
@@ -300,7 +294,7 @@ LogicalResult checkNames(ModuleOp module) {
   return failure(walked.wasInterrupted());
 }
 
-/// @boa_program: the descriptor, a C string.
+/// Emits @boa_program: the descriptor, a C string.
 void emitDescriptor(ModuleOp module, const std::string &json) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   std::string text = json;
@@ -310,7 +304,7 @@ void emitDescriptor(ModuleOp module, const std::string &json) {
                          LLVM::Linkage::External, "boa_program", builder.getStringAttr(text));
 }
 
-/// The addresses of functions, in order.
+/// Emits the addresses of functions, in order.
 void emitTable(ModuleOp module, StringRef symbol, ArrayRef<StringRef> names) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   Location loc = module.getLoc();
@@ -328,7 +322,7 @@ void emitTable(ModuleOp module, StringRef symbol, ArrayRef<StringRef> names) {
   LLVM::ReturnOp::create(builder, loc, value);
 }
 
-/// @boa_kernel_table, and @boa_optimizer if the program trains.
+/// Emits @boa_kernel_table, and @boa_optimizer if the program trains.
 void emitTables(ModuleOp module) {
   SmallVector<StringRef> kernels;
   for (auto kernel : module.getOps<KernelOp>())

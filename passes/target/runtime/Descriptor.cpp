@@ -158,7 +158,7 @@ private:
     return it == ids.end() ? -1 : it->second;
   }
 
-  /// Of what it computes: neither hyperparameters nor names of values change it.
+  /// Hashes the computation of an optimizer: neither hyperparameters nor names of values change it.
   static std::string hashBody(OptimizerOp optimizer) {
     OwningOpRef<OptimizerOp> body = optimizer.clone();
     body->setHyperparametersAttr(DictionaryAttr::get(body->getContext()));

@@ -60,6 +60,10 @@ PLAIN_LOCK = re.compile(r"std::(?:\w*_)?(?:mutex|lock_guard|unique_lock|scoped_l
                         r"condition_variable\w*)\b|#\s*include <(?:shared_)?mutex>|"
                         r"#\s*include <condition_variable>")
 
+# A comment of the compiler's is understood alone. With these words no sentence begins.
+SENTENCES = ("dialect/", "passes/")
+FRAGMENT = re.compile(r"^(?!\s*///).*\n\s*/// (Of|And|As|By|Null|None|False|True|Where|Likewise)\b", re.M)
+
 INCLUDE = re.compile(r'^\s*#\s*include "((?:dialect|frontend|passes|runtime|test|tools)/[^"]+)"', re.M)
 
 
@@ -86,6 +90,10 @@ def main(root):
                 line = text.count("\n", 0, plain.start()) + 1
                 errors.append(f"{name}:{line}: {plain.group()}, where {LOCKS} has locks that the "
                               "compiler checks")
+        if name.startswith(SENTENCES):
+            for fragment in FRAGMENT.finditer(text):
+                line = text.count("\n", 0, fragment.start(1)) + 1
+                errors.append(f"{name}:{line}: a comment that begins with {fragment[1]} is no sentence")
         graph[name] = INCLUDE.findall(text)
         for other in graph[name]:
             includes += 1

@@ -81,8 +81,10 @@ static std::string textOf(Pass &pass) {
 static std::vector<PhasePass> makePasses(Purpose purpose, DeviceKind device) {
   PipelineOptions options;
   options.purpose = purpose;
-  options.device = device;
-  options.ownProducts = true;
+  MachineSettings machine;
+  machine.device = device;
+  machine.gemm = GemmKind::own;
+  options.target = Target::get(machine);
   OpPassManager pm(ModuleOp::getOperationName());
   buildPipeline(pm, options);
   std::vector<PhasePass> passes;

@@ -179,7 +179,8 @@ TEST_P(RandomExample, MutantsAreRefused) {
         plan.delay = delay;
         plan.schedule = vertical ? boa::Schedule::vertical : boa::Schedule::horizontal;
         boa::writeConfig(*module, boa::kPlanConfig, plan);
-        boa::PipelineOptions options = boa::PipelineOptions::get(*module);
+        boa::PipelineOptions options;
+        options.target = boa::Target::get(boa::Config(*module).machine);
         options.stop = boa::Phase::storage;
         PassManager pm(&context);
         boa::buildPipeline(pm, options);

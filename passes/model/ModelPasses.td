@@ -1,0 +1,279 @@
+//===- ModelPasses.td - The passes of the model phase ------*- tablegen -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Passes.td includes this file. The passes are in the order in which Pipeline.cpp runs them.
+//
+//===----------------------------------------------------------------------===//
+
+def VerifyModel : BoaPass<"boa-verify-model"> {
+  let summary = "closes the model phase";
+  let description = [{
+    Checks the stages of the model:
+
+    - They form a chain: each takes the result of the one before. The first takes
+      tokens, the last returns a scalar loss. Side inputs are results of earlier stages.
+    - One that repeats returns the type that it takes, and takes groups that repeat as
+      often as it does, or not at all.
+    - Bodies hold compute ops only. Embeddings look up the tokens of the first stage.
+    - If the module has a configuration, the functions have its micro-batch,
+      context and vocabulary. Attention is causal if the objective is next_token.
+    - What the plan says of inner activations (`boa.activation` on an op) is of values that
+      can be saved, and those of one name have one place.
+    - The module has no storages or entry points: these belong to the next phase, and
+      get their sizes from the model.
+
+    Before:
+    ```mlir before
+    boa.stage @embed_forward
+    boa.stage @head_forward
+    func.func @embed_forward(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+      return %x : tensor<2x4xf32>
+    }
+    func.func @head_forward(%x: tensor<2x4xf32>, %targets: tensor<2x4xi32>) -> tensor<f32> {
+      %loss = arith.constant dense<0.0> : tensor<f32>
+      return %loss : tensor<f32>
+    }
+    ```
+    Refused:
+    ```text after
+    ...error: 'boa.stage' op expected the first stage to take token indices
+    ```
+  }];
+}
+
+def BlockVocabulary : BoaPass<"boa-block-vocabulary"> {
+  let summary = "the matrices of embedding and head in blocks of tokens, which stream as layers do";
+  let description = [{
+    With `vocabulary_blocks` = N in the plan, a first stage that looks up its tokens by
+    `embedding(w, tokens)` becomes three:
+
+    - `@embed.begin_forward`: rows of zeros, and the tokens.
+    - `@embed.blocks_forward`, N times: the rows whose tokens are in one block. It takes its entry of
+      `@blocks.embed`, which holds the parts of `w`.
+    - `@embed_forward`: what comes behind the embedding.
+
+    A last stage that ends in `cross_entropy(linear(h, w), targets)` becomes four:
+
+    - `@head_forward`: what comes before the product, up to `h`.
+    - `@head.begin_forward`: sums over no tokens, from the targets.
+    - `@head.blocks_forward`, N times: adds the logits of one block of tokens to the sums. It takes
+      `h` as a side input, and its entry of `@blocks.head`, or of `@blocks.embed` if both are one matrix.
+    - `@head.loss_forward`: the loss, from the sums behind the last block.
+
+    Later passes see layers that repeat N times. So all micro-batches of a block come before the
+    next block, and its gradient and its update are complete with its backward loop. The product
+    is computed again in the backward pass, also where layers save their activations.
+
+    Refused: another use of the tokens, another end of the last stage, a number that does not divide
+    the vocabulary, and a matrix that is used elsewhere, too.
+
+    Before:
+    ```mlir before block-vocabulary.mlir
+    boa.group @params.embed repeat 1 {
+      boa.param @table : tensor<16x8xf32> = "normal" 2.000000e-02
+    ...
+    boa.stage @embed_forward
+    boa.stage @head_forward
+    func.func @embed_forward(%tokens: ..., %table: ..., %p: ...) -> ... {
+      %0 = boa.embedding %table, %tokens : ...
+      %1 = boa.add %0, %p : ...
+    ```
+    After:
+    ```mlir after
+    boa.group @blocks.embed repeat 4 {
+      boa.param @table : tensor<4x8xf32> = "normal" 2.000000e-02 split 0
+    ...
+    boa.stage @embed.begin_forward
+    boa.stage @embed.blocks_forward repeat 4
+    boa.stage @embed_forward
+    boa.stage @head_forward
+    boa.stage @head.begin_forward targets
+    boa.stage @head.blocks_forward repeat 4 takes [@head_forward]
+    boa.stage @head.loss_forward
+    ...
+    func.func @embed.blocks_forward(%found: ..., %table: tensor<4x8xf32> {boa.param = @blocks.embed::@table}) -> ... {
+      %0 = boa.embedding_block %found, %table : ...
+    ```
+  }];
+}
+
+def MaskDocuments : BoaPass<"boa-mask-documents"> {
+  let summary = "attention within documents, where several share a sequence";
+  let description = [{
+    With `document_mask` in the training, each stage that has attention takes the starts of
+    documents, and its attention sees only keys of the row's own document.
+
+    A text that is continued is one document: the pass is of trainings alone.
+
+    Before:
+    ```mlir before
+    !x = tensor<1x4x8xf32>
+    boa.config @train {document_mask = true}
+    boa.stage @block_forward repeat 6
+    boa.stage @head_forward
+    func.func @block_forward(%x: !x) -> !x {
+      %y, %lse = boa.attention %x, %x, %x heads 2, 2 causal : (!x, !x, !x) -> (!x, tensor<1x2x4xf32>)
+      return %y : !x
+    }
+    func.func @head_forward(%x: !x, %targets: tensor<1x4xi32>) -> tensor<f32> {
+      %loss = boa.cross_entropy %x, %targets : (!x, tensor<1x4xi32>) -> tensor<f32>
+      return %loss : tensor<f32>
+    }
+    ```
+    After:
+    ```mlir after
+    boa.stage @block_forward repeat 6 documents
+    ...
+    func.func @block_forward(%x: tensor<1x4x8xf32>, %document_starts: tensor<1x4xi32>) -> tensor<1x4x8xf32> {
+      %y, %lse = boa.attention %x, %x, %x documents %document_starts heads 2, 2 causal : ...
+    ```
+  }];
+}
+
+def SeedDropout : BoaPass<"boa-seed-dropout"> {
+  let summary = "keys for dropout, one for each token in each layer";
+  let description = [{
+    Each stage that has dropout takes keys from the trainer. They follow from the step, the sequence,
+    the position and the layer, so no order of the step and no place changes what is dropped.
+
+    An evaluation has keys of 0, and drops nothing. The pass is of trainings alone: without keys
+    dropout does nothing.
+
+    Before:
+    ```mlir before
+    !x = tensor<1x4x8xf32>
+    boa.stage @block_forward repeat 6
+    boa.stage @head_forward
+    func.func @block_forward(%x: !x) -> !x {
+      %y = boa.dropout %x by 0.25 site 0 : !x
+      return %y : !x
+    }
+    func.func @head_forward(%x: !x, %targets: tensor<1x4xi32>) -> tensor<f32> {
+      %loss = boa.cross_entropy %x, %targets : (!x, tensor<1x4xi32>) -> tensor<f32>
+      return %loss : tensor<f32>
+    }
+    ```
+    After:
+    ```mlir after
+    boa.stage @block_forward repeat 6 dropout
+    ...
+    func.func @block_forward(%x: tensor<1x4x8xf32>, %dropout_keys: tensor<1x4xi32>) -> tensor<1x4x8xf32> {
+      %y = boa.dropout %x keys %dropout_keys : tensor<1x4xi32> by 2.500000e-01 site 0 : tensor<1x4x8xf32>
+    ```
+  }];
+}
+
+def Differentiate : BoaPass<"boa-differentiate"> {
+  let summary = "a backward function beside each forward one";
+  let description = [{
+    Reverse-mode differentiation of each stage's function through
+    DifferentiableOpInterface. `@block_forward(x, params) -> y` gains
+    `@block_backward(x, params, dy) -> (dx, dparams)`, which computes the forward
+    values it needs again from the boundary activation `x`.
+
+    The gradient of a side input is marked `boa.sum`: those of all layers and stages are
+    added up, in f32 also where activations are bf16. `@NAME_sum(dy, sum) -> dy` adds that
+    sum to the gradient that the next stage gives.
+
+    The plan says whether to recompute (`recompute` in `boa.config @plan`); the option
+    wins over it. Without recomputing the pass also makes `@block_forward_saving(x, params) ->
+    (y, saved)`, and the backward function takes `saved`: a tensor for each value. A
+    value that costs nothing is computed again all the same: a split, a cast that
+    widens, a parameter that is rounded. So is the result of an op with
+    `boa.activation = {save = false}`: what it is computed from is saved, or computed again
+    in turn. A value whose `boa.activation` has a place is marked `boa.saved = "NAME"` and
+    `boa.place`, for a storage of its own.
+
+    Both functions compute the same bits, whatever is saved. So an addend that only its sum
+    uses is not saved: the sum is, by the addend's plan. And a product that forward uses more
+    than once is marked `boa.shared`, since backward may have only one of these uses.
+
+    Of a stage of which only the last layers save (`keep` in the plan), the pass makes both
+    backward functions; `@block_backward_saved` is the one that takes `saved`. Then
+    `boa.stage` says how many layers save.
+
+    The last stage's backward function contains its forward pass and returns the loss,
+    too. Its `dloss` is the micro-batch's share of the step's counted targets: then the
+    gradients of the micro-batches add up to the gradient of the mean over the step. A
+    gradient that is summed over rows stays f32 up to its parameter, even if activations
+    are bf16.
+
+    Frozen parameters get no gradient. Stages before the first one that takes a trained
+    parameter get no backward function.
+
+    Before:
+    ```mlir before Inputs/tiny.mlir
+    func.func @block_forward(%x: ..., %w: ..., %b: ...) -> tensor<2x16x512xf32> {
+      %0 = boa.linear %x, %w bias %b : ...
+      %1 = boa.gelu %0 : ...
+      %2 = boa.add %x, %1 : ...
+      return %2 : ...
+    ```
+    After:
+    ```mlir after
+    func.func @block_backward(%x: ..., %w: ..., %b: ..., %dy: tensor<2x16x512xf32>) -> ... {
+      %0 = boa.linear %x, %w bias %b : ...
+      %1 = boa.gelu_grad %0, %dy : ...
+      %2 = boa.linear %1, %w transpose : ...
+      %3 = boa.linear_weight_grad %x, %1 : ...
+      %4 = boa.sum_leading %1 : ...
+      %5 = boa.add %dy, %2 : ...
+      return %5, %3, %4 : ...
+    ```
+    After, with `recompute=false`:
+    ```mlir after recompute=false
+    func.func @block_forward_saving(%x: ..., %w: ..., %b: ...) -> (tensor<2x16x512xf32>, tensor<2x16x512xf32> {boa.saved}) {
+      %0 = boa.linear %x, %w bias %b : ...
+      %1 = boa.gelu %0 : ...
+      %2 = boa.add %x, %1 : ...
+      return %2, %0 : ...
+    ...
+    func.func @block_backward(%x: ..., %w: ..., %dy: ..., %saved: tensor<2x16x512xf32> {boa.saved}) -> ... {
+      %0 = boa.gelu_grad %saved, %dy : ...
+    ```
+  }];
+  let options = [Option<"recompute", "recompute", "bool", "",
+                        "compute a layer's inner activations again in backward; absent: as "
+                        "the plan says">];
+}
+
+def CacheAttention : BoaPass<"boa-cache-attention"> {
+  let summary = "functions of some positions of a text, with a cache of keys and values";
+  let description = [{
+    Puts @NAME_prefill, of many positions, and @NAME_generate, of one, beside each
+    stage's function. The last stage has the second alone, which gives the logits. Attention takes
+    keys and values of earlier positions from caches, and adds its own.
+
+    Refuses attention that is not causal, and an op whose rows depend on one another.
+
+    Before:
+    ```mlir before
+    !x = tensor<1x4x8xf32>
+    boa.stage @block_forward
+    boa.stage @head_forward
+    func.func @block_forward(%x: !x) -> !x {
+      %y, %lse = boa.attention %x, %x, %x heads 2, 2 causal : (!x, !x, !x) -> (!x, tensor<1x2x4xf32>)
+      return %y : !x
+    }
+    func.func @head_forward(%x: !x, %targets: tensor<1x4xi32>) -> tensor<f32> {
+      %loss = boa.cross_entropy %x, %targets : (!x, tensor<1x4xi32>) -> tensor<f32>
+      return %loss : tensor<f32>
+    }
+    ```
+    After, with `prefill=2`:
+    ```mlir after prefill=2
+    func.func @block_generate(%x: tensor<1x1x8xf32>, %keys: tensor<1x4x8xf32> {boa.cache}, %values: tensor<1x4x8xf32> {boa.cache}, %positions: tensor<1x1xi32>) -> (tensor<1x1x8xf32>, tensor<1x4x8xf32> {boa.cache = 1 : i64}, tensor<1x4x8xf32> {boa.cache = 2 : i64}) {
+      %y, %next_keys, %next_values = boa.cached_attention %x, %x, %x, %keys, %values at %positions heads 2, 2 : ...
+      return %y, %next_keys, %next_values : ...
+    }
+    func.func @block_prefill(%x: tensor<1x2x8xf32>, ...
+    ```
+  }];
+  let options = [Option<"prefill", "prefill", "int64_t", "0",
+                        "positions of one @prefill; 0: as many as the runtime takes">];
+  let dependentDialects = ["::boa::BoaDialect", "::mlir::func::FuncDialect"];
+}

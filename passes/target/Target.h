@@ -1,0 +1,45 @@
+//===- Target.h - What compiles kernels for a device ------------*- C++ -*-===//
+//
+// Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BOA_PASSES_TARGET_TARGET_H
+#define BOA_PASSES_TARGET_TARGET_H
+
+#include "dialect/Config.h"
+
+#include "mlir/Pass/PassManager.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace boa {
+
+/// The form of a device's functions. With `none` they are left out: the kernels cannot run, but
+/// their descriptions are complete.
+enum class DeviceCode { ptx, emulated, none };
+
+struct KernelOptions {
+  DeviceCode code = DeviceCode::ptx; // `none` also where kernels are the host's
+  int64_t blockRows = 0; // the most rows of wide products at once; 0: the target chooses
+};
+
+/// A compiler of kernels for one kind of device. runtime/abi/settings.h has what else its kind
+/// means (DeviceTraits). A new target is a class behind `get`.
+class Target {
+public:
+  virtual ~Target() = default;
+
+  /// The target for the device of a machine, as its settings say.
+  static std::shared_ptr<const Target> get(const MachineSettings &machine);
+
+  /// Adds passes for a module. They turn the bodies of kernels, as --boa-outline-kernels leaves
+  /// them, to the LLVM dialect, on (ptr buffers, ptr workspace, ptr queue), and set what workspace
+  /// a kernel needs. Other functions only become llvm.func.
+  virtual void buildKernels(mlir::OpPassManager &pm, const KernelOptions &options) const = 0;
+};
+
+} // namespace boa
+
+#endif // BOA_PASSES_TARGET_TARGET_H
