@@ -17,8 +17,6 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
-#include <cmath>
-
 using namespace mlir;
 
 namespace boa {
@@ -45,12 +43,6 @@ bool isHash(Attribute value) {
   return number && number.getType().isSignlessInteger(64);
 }
 
-bool isCost(Attribute value) {
-  auto number = dyn_cast<FloatAttr>(value);
-  return number && number.getType().isF64() && std::isfinite(number.getValueAsDouble()) &&
-         number.getValueAsDouble() >= 0;
-}
-
 // It becomes a part of a storage's name.
 bool isName(Attribute value) {
   auto name = dyn_cast<StringAttr>(value);
@@ -62,40 +54,6 @@ bool isSaved(Attribute value) { return isa<UnitAttr>(value) || isName(value); }
 bool isParam(Attribute value) {
   auto param = dyn_cast<SymbolRefAttr>(value);
   return param && param.getNestedReferences().size() == 1;
-}
-
-/// Whether it says how many buffers a kernel reads, updates and writes.
-bool isBuffers(Attribute value) {
-  auto counts = dyn_cast<DenseI32ArrayAttr>(value);
-  return counts && counts.size() == 3 &&
-         llvm::all_of(counts.asArrayRef(), [](int32_t count) { return count >= 0; });
-}
-
-bool isContents(Attribute value) {
-  auto types = dyn_cast<ArrayAttr>(value);
-  return types && llvm::all_of(types, [](Attribute type) {
-           auto content = dyn_cast<TypeAttr>(type);
-           return content && hasByteSize(content.getValue());
-         });
-}
-
-/// Whether it describes a table: {frequencies = [1.0], function = "sine", type = tensor<4x1xf32>}
-bool isTable(Attribute value) {
-  auto table = dyn_cast<DictionaryAttr>(value);
-  if (!table || table.size() != 3)
-    return false;
-  auto function = table.getAs<StringAttr>("function");
-  auto frequencies = table.getAs<ArrayAttr>("frequencies");
-  auto attr = table.getAs<TypeAttr>("type");
-  auto type = attr ? dyn_cast<RankedTensorType>(attr.getValue()) : RankedTensorType();
-  return function && (function.getValue() == "sine" || function.getValue() == "cosine") &&
-         frequencies && llvm::all_of(frequencies, llvm::IsaPred<FloatAttr>) && type &&
-         hasByteSize(type) && type.getRank() == 2 && isa<FloatType>(type.getElementType()) &&
-         type.getDimSize(1) == int64_t(frequencies.size());
-}
-bool isTables(Attribute value) {
-  auto tables = dyn_cast<ArrayAttr>(value);
-  return tables && llvm::all_of(tables, isTable);
 }
 
 /// Whether it lists bytes that are moved: {read = {weights = 12 : i64}, ...}
@@ -124,15 +82,20 @@ enum Where : unsigned {
   onGroup = 1 << 5,
   onStorage = 1 << 6,
   onStep = 1 << 7,
+  onKernelArgument = 1 << 8,
+  onKernelResult = 1 << 9,
 };
-constexpr std::pair<Where, StringLiteral> kPlaces[] = {{onModule, "a module"},
-                                                       {onFunction, "a function"},
-                                                       {onArgument, "an argument of a function"},
-                                                       {onResult, "a result of a function"},
-                                                       {inFunction, "an op in a function"},
-                                                       {onGroup, "a boa.group"},
-                                                       {onStorage, "a boa.storage"},
-                                                       {onStep, "a boa.step"}};
+constexpr std::pair<Where, StringLiteral> kPlaces[] = {
+    {onModule, "a module"},
+    {onFunction, "a function"},
+    {onArgument, "an argument of a function"},
+    {onResult, "a result of a function"},
+    {inFunction, "an op in a function"},
+    {onGroup, "a boa.group"},
+    {onStorage, "a boa.storage"},
+    {onStep, "a boa.step"},
+    {onKernelArgument, "an argument of a kernel"},
+    {onKernelResult, "a result of a kernel"}};
 
 struct Rule {
   StringLiteral name;
@@ -142,8 +105,7 @@ struct Rule {
 };
 
 constexpr StringLiteral kUnit = "without a value", kBytes = "an i64 of 0 to 2^56",
-                        kCost = "an f64 of at least 0", kIndex = "an i32 of at least 0",
-                        kTraffic = "bytes by direction and role";
+                        kIndex = "an i32 of at least 0", kTraffic = "bytes by direction and role";
 constexpr Rule kRules[] = {
     {kParamAttr, onArgument | onResult, isParam, "the name of a parameter, @GROUP::@NAME,"},
     {kSavedAttr, onArgument | onResult, isSaved, "letters, digits and '_', or without a value,"},
@@ -155,29 +117,16 @@ constexpr Rule kRules[] = {
     {kSharedAttr, inFunction, isOf<UnitAttr>, kUnit},
     {kPlaceAttr, onResult | onStorage, isPlace, "a place, as in boa.config @plan,"},
     {kLayerAttr, onGroup, isOf<UnitAttr>, kUnit},
-    {kKernelAttr, onFunction, isOf<UnitAttr>, kUnit},
     {kMostChunksAttr, onModule, isCount<64, 1>, "an i64 of at least 1"},
-    {kContentsAttr, onFunction, isContents, "types of tensors of static shape"},
-    {kBuffersAttr, onFunction, isBuffers, "three numbers of buffers, array<i32: 1, 0, 1>,"},
-    {kFlopsAttr, onFunction, isCost, kCost},
-    {kProductFlopsAttr, onFunction, isCost, kCost},
-    {kProductFlopsBf16Attr, onFunction, isCost, kCost},
-    {kAttentionFlopsAttr, onFunction, isCost, kCost},
-    {kAttentionFlopsBf16Attr, onFunction, isCost, kCost},
-    {kBytesAttr, onFunction, isCost, kCost},
-    {kElementwiseBytesAttr, onFunction, isCost, kCost},
-    {kElementwiseBytesBf16Attr, onFunction, isCost, kCost},
-    {kWorkspaceAttr, onModule | onFunction, isBytes, kBytes},
-    {kOwnWorkspaceAttr, onFunction, isBytes, kBytes},
+    {kWorkspaceAttr, onModule, isBytes, kBytes},
     {kAttentionScratchAttr, onModule, isBytes, kBytes},
     {kConstantsAttr, onModule, isBytes, kBytes},
-    {kTablesAttr, onFunction, isTables, "tables of angles"},
     {kMemoryAttr, onFunction, isBytes, kBytes},
     {kSharedBytesAttr, onFunction, isBytes, kBytes},
     {kArgumentsAttr, onFunction, isCount<64, 0>, "an i64 of at least 0"},
-    {kBufferAttr, onArgument | onResult, isCount<32, 0>, kIndex},
-    {kOffsetAttr, onArgument | onResult, isBytes, kBytes},
-    {kResultAttr, onArgument, isCount<32, 0>, "the number of a result, an i32,"},
+    {kBufferAttr, onKernelArgument | onKernelResult, isCount<32, 0>, kIndex},
+    {kOffsetAttr, onKernelArgument | onKernelResult, isBytes, kBytes},
+    {kResultAttr, onKernelArgument, isCount<32, 0>, "the number of a result, an i32,"},
     {kTrafficAttr, onStep, isTraffic, kTraffic},
     {kFirstTrafficAttr, onStep, isTraffic, kTraffic},
     {kSecondTrafficAttr, onStep, isTraffic, kTraffic},
@@ -244,8 +193,8 @@ unsigned placeOf(Operation *op) {
 /// Checks that a value is of one kind.
 LogicalResult verifyKind(FunctionOpInterface func, DictionaryAttr attrs) {
   StringRef kind;
-  for (StringRef name : {StringRef(kParamAttr), StringRef(kSavedAttr), StringRef(kSumAttr),
-                         StringRef(kCacheAttr), StringRef(kBufferAttr)})
+  for (StringRef name :
+       {StringRef(kParamAttr), StringRef(kSavedAttr), StringRef(kSumAttr), StringRef(kCacheAttr)})
     if (attrs.contains(name)) {
       if (!kind.empty())
         return func.emitOpError("expected ") << kind << " or " << name << ", not both of one value";
@@ -254,76 +203,25 @@ LogicalResult verifyKind(FunctionOpInterface func, DictionaryAttr attrs) {
   return success();
 }
 
-/// Checks that a value lies in its buffer, if that is known: else a kernel writes past it.
-LogicalResult verifyOffset(FunctionOpInterface func, DictionaryAttr attrs, Type type) {
-  auto buffer = attrs.getAs<IntegerAttr>(kBufferAttr);
-  auto offset = attrs.getAs<IntegerAttr>(kOffsetAttr);
-  if (!buffer || !offset)
-    return func.emitOpError("expected ") << kBufferAttr << " and " << kOffsetAttr << " together";
-  auto contents = func->getAttrOfType<ArrayAttr>(kContentsAttr);
-  if (!contents || !isContents(contents) || !hasByteSize(type))
-    return success();
-  if (buffer.getInt() >= int64_t(contents.size()))
-    return func.emitOpError("expected one of ")
-           << contents.size() << " buffers but found " << kBufferAttr << " = " << buffer.getInt();
-  auto bytesOf = [](Type type) {
-    auto tensor = cast<RankedTensorType>(type);
-    return tensor.getNumElements() * (tensor.getElementTypeBitWidth() / 8);
-  };
-  Type held = cast<TypeAttr>(contents[size_t(buffer.getInt())]).getValue();
-  if ((Checked(offset.getInt()) + bytesOf(type)).AtMost(bytesOf(held)))
-    return success();
-  return func.emitOpError("expected ")
-         << type << " within buffer " << buffer.getInt() << ", which holds " << held
-         << ", but found " << kOffsetAttr << " = " << offset.getInt();
-}
-
-/// Checks that a kernel says what each of its buffers holds.
-LogicalResult verifyCounts(Operation *op, ArrayAttr contents) {
-  auto counts = op->getAttrOfType<DenseI32ArrayAttr>(kBuffersAttr);
-  if (!counts || !isBuffers(counts))
-    return success();
-  int64_t buffers = 0;
-  for (int32_t count : counts.asArrayRef())
-    buffers += count;
-  if (buffers == int64_t(contents.size()))
-    return success();
-  return op->emitOpError("expected the contents of ")
-         << buffers << " buffers but found " << contents.size();
-}
-
 } // namespace
 
 LogicalResult BoaDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
   if (failed(verify(op, attr, placeOf(op))))
     return failure();
-  if (attr.getName() == kContentsAttr)
-    return verifyCounts(op, cast<ArrayAttr>(attr.getValue()));
   return attr.getName() == kActivationAttr ? verifyActivation(op, attr.getValue()) : success();
 }
 
 LogicalResult BoaDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index,
                                                    NamedAttribute attr) {
-  if (failed(verify(op, attr, onArgument)))
+  if (failed(verify(op, attr, isa<KernelOp>(op) ? onKernelArgument : onArgument)))
     return failure();
   auto func = dyn_cast<FunctionOpInterface>(op);
-  if (!func || failed(verifyKind(func, func.getArgAttrDict(index))))
-    return failure(bool(func));
-  if (attr.getName() == kResultAttr) {
-    const int64_t result = cast<IntegerAttr>(attr.getValue()).getInt();
-    if (result >= int64_t(func.getNumResults()))
-      return func.emitOpError("expected ")
-             << kResultAttr << " to be one of " << func.getNumResults() << " results but found "
-             << result;
-  }
-  if (attr.getName() == kBufferAttr || attr.getName() == kOffsetAttr)
-    return verifyOffset(func, func.getArgAttrDict(index), func.getArgumentTypes()[index]);
-  return success();
+  return func ? verifyKind(func, func.getArgAttrDict(index)) : success();
 }
 
 LogicalResult BoaDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned index,
                                                       NamedAttribute attr) {
-  if (failed(verify(op, attr, onResult)))
+  if (failed(verify(op, attr, isa<KernelOp>(op) ? onKernelResult : onResult)))
     return failure();
   auto func = dyn_cast<FunctionOpInterface>(op);
   if (!func || failed(verifyKind(func, func.getResultAttrDict(index))))
@@ -337,8 +235,6 @@ LogicalResult BoaDialect::verifyRegionResultAttribute(Operation *op, unsigned, u
              << kCacheAttr << " to be the number of a cache of type "
              << func.getResultTypes()[index] << " but found " << argument;
   }
-  if (attr.getName() == kBufferAttr || attr.getName() == kOffsetAttr)
-    return verifyOffset(func, func.getResultAttrDict(index), func.getResultTypes()[index]);
   return success();
 }
 

@@ -25,6 +25,7 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -127,35 +128,16 @@ inline constexpr llvm::StringLiteral kLayerAttr = "boa.layer";
 /// The functions of the host that --kernel-emit-optimizer makes (runtime/abi/optimizer.h).
 inline constexpr llvm::StringLiteral kPrepareFunction = "boa_prepare_update",
                                      kUpdateFunction = "boa_update";
-/// On a function: it is a kernel.
-inline constexpr llvm::StringLiteral kKernelAttr = "boa.kernel";
 /// On the module: the most chunks that a group has. Simulations set it, since their time depends on
 /// that number.
 inline constexpr llvm::StringLiteral kMostChunksAttr = "boa.most_chunks";
-/// On a kernel: the types of its buffers' contents, in order; how many buffers are read, updated
-/// and written.
-inline constexpr llvm::StringLiteral kContentsAttr = "boa.contents", kBuffersAttr = "boa.buffers";
-/// On a kernel: the operations of a call, those in products and in attention of each type, the
-/// bytes that it moves, and those of all other operations of each type.
-inline constexpr llvm::StringLiteral kFlopsAttr = "boa.flops",
-                                     kProductFlopsAttr = "boa.product_flops",
-                                     kProductFlopsBf16Attr = "boa.product_flops_bf16",
-                                     kAttentionFlopsAttr = "boa.attention_flops",
-                                     kAttentionFlopsBf16Attr = "boa.attention_flops_bf16",
-                                     kBytesAttr = "boa.bytes",
-                                     kElementwiseBytesAttr = "boa.elementwise_bytes",
-                                     kElementwiseBytesBf16Attr = "boa.elementwise_bytes_bf16";
-/// On a kernel: bytes of workspace that it needs; on a module: the most that a kernel needs.
-inline constexpr llvm::StringLiteral kWorkspaceAttr = "boa.workspace";
-/// On a kernel: its workspace if no library is offered attention; on a module: the bytes that
-/// only such a library uses.
-inline constexpr llvm::StringLiteral kOwnWorkspaceAttr = "boa.own_workspace",
+/// On a module: the most bytes of workspace that a kernel needs, and those of them that only a
+/// library's attention uses.
+inline constexpr llvm::StringLiteral kWorkspaceAttr = "boa.workspace",
                                      kAttentionScratchAttr = "boa.attention_scratch";
 /// On a module: bytes of the constants that its kernels read, tables of angles among them, which
 /// are in the device's memory beside the arena.
 inline constexpr llvm::StringLiteral kConstantsAttr = "boa.constants";
-/// On a kernel: the tables of angles that it reads, whose addresses follow those of its buffers.
-inline constexpr llvm::StringLiteral kTablesAttr = "boa.tables";
 /// On a function of the device: the bytes of all its arguments. A launch moves at least these. On
 /// one that is emulated: the bytes of shared memory of a block, and the number of its arguments.
 inline constexpr llvm::StringLiteral kMemoryAttr = "boa.memory",

@@ -51,5 +51,6 @@ include "dialect/UpdateOps.td"
 // runtime's C ABI (runtime/abi/abi.h, which states the memory model). The order of commands
 // follows only from the buffers and the chunks that they read and write.
 include "dialect/TransferOps.td"
+include "dialect/KernelOp.td"
 include "dialect/CallOps.td"
 include "dialect/UpdateOps.td"

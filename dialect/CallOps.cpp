@@ -102,29 +102,31 @@ static SmallVector<Type> contentsOf(OperandRange buffers) {
       buffers, [](Value buffer) { return cast<BufferType>(buffer.getType()).getContents(); });
 }
 
-/// Checks the contents of a kernel's buffers, noted when it was made of a function.
-static LogicalResult verifyContents(LaunchOp launch, ArrayAttr contents) {
-  SmallVector<Type> found = contentsOf(launch.getOperands());
-  if (contents.size() != found.size())
-    return launch.emitOpError("expected ") << contents.size() << " buffers of @"
-                                           << launch.getKernel() << " but found " << found.size();
-  for (auto [i, type] : llvm::enumerate(contents.getAsValueRange<TypeAttr>()))
+/// Checks some buffers of a launch against those of the kernel.
+static LogicalResult verifyBuffers(LaunchOp launch, StringRef does, ArrayAttr kernel,
+                                   OperandRange buffers) {
+  SmallVector<Type> found = contentsOf(buffers);
+  if (kernel.size() != found.size())
+    return launch.emitOpError("expected ")
+           << kernel.size() << " buffers that @" << launch.getKernel() << " " << does
+           << " but found " << found.size();
+  for (auto [i, type] : llvm::enumerate(kernel.getAsValueRange<TypeAttr>()))
     if (type != found[i])
       return launch.emitOpError("expected buffer ")
-             << i << " of @" << launch.getKernel() << " to hold " << type << " but found "
-             << found[i];
+             << i << " that @" << launch.getKernel() << " " << does << " to hold " << type
+             << " but found " << found[i];
   return success();
 }
 
 // A kernel that is not in this module is refused where it is needed.
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
+  if (auto kernel = tables.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr()))
+    return failure(failed(verifyBuffers(*this, "reads", kernel.getReads(), getReads())) ||
+                   failed(verifyBuffers(*this, "updates", kernel.getUpdates(), getUpdates())) ||
+                   failed(verifyBuffers(*this, "writes", kernel.getWrites(), getWrites())));
   auto func = tables.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getKernelAttr());
   if (!func)
     return success();
-  if (func->hasAttr(kKernelAttr)) {
-    auto contents = func->getAttrOfType<ArrayAttr>(kContentsAttr);
-    return contents ? verifyContents(*this, contents) : success();
-  }
   if (failed(verifyLayout(*this, getKernelAttr(), func)))
     return failure();
   CallLayout layout = CallLayout::get(func);

@@ -39,10 +39,9 @@ def Boa_LaunchOp : Boa_Op<"launch", [AttrSizedOperandSegments, Boa_AccessOpInter
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs a kernel on the compute queue";
   let description = [{
-    `boa.launch @block_backward reads(%x, %w) updates(%g) writes(%dx)`: the
-    buffers in the kernel's order. First those that it reads, then those that it reads and
-    writes, then those that it writes whole. They hold the operands and the results of the
-    function; weights may be stored as bf16.
+    `boa.launch @block_backward reads(%x, %w) updates(%g) writes(%dx)`: the buffers of
+    `boa.kernel @block_backward`. Before --boa-outline-kernels it is a function: they hold its
+    operands and its results; weights may be stored as bf16.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel,
                        Arg<Variadic<Boa_BufferType>, "", [MemRead]>:$reads,

@@ -23,9 +23,9 @@ include "passes/storage/StoragePasses.td"
 def OutlineKernels : BoaPass<"boa-outline-kernels"> {
   let summary = "stage functions as kernels on packed buffers";
   let description = [{
-    Gives each argument and result of a launched function its place: `boa.buffer` and
-    `boa.offset`. Turns gradients into accumulators: arguments tied to results. Widens
-    weights stored as bf16. All layers share one kernel.
+    Makes a `boa.kernel` of each launched function. Gives its arguments and results their places:
+    `boa.buffer` and `boa.offset`. Turns gradients into accumulators: arguments tied to results.
+    Widens weights stored as bf16. Adds up what its ops cost. All layers share one kernel.
 
     Before:
     ```mlir before Inputs/tiny.mlir --boa-differentiate --boa-build-step --boa-insert-offload
@@ -34,7 +34,7 @@ def OutlineKernels : BoaPass<"boa-outline-kernels"> {
     ```
     After:
     ```mlir after
-    func.func @block_forward(%x: tensor<2x16x512xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64}, %w: tensor<512x512xbf16> {boa.buffer = 1 : i32, boa.offset = 0 : i64}, %b: tensor<512xbf16> {boa.buffer = 1 : i32, boa.offset = 524288 : i64}) -> (tensor<2x16x512xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64}) attributes {...boa.buffers = array<i32: 2, 0, 1>, ...boa.kernel, ...
+    boa.kernel @block_forward(%x: tensor<2x16x512xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64}, %w: tensor<512x512xbf16> {boa.buffer = 1 : i32, boa.offset = 0 : i64}, %b: tensor<512xbf16> {boa.buffer = 1 : i32, boa.offset = 524288 : i64}) -> (tensor<2x16x512xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64}) reads [tensor<2x16x512xf32>, tensor<276480xbf16>] writes [tensor<2x16x512xf32>] costs {f32 = #boa.cost<...>} {
       %0 = boa.cast %w : tensor<512x512xbf16> to tensor<512x512xf32>
       %1 = boa.cast %b : tensor<512xbf16> to tensor<512xf32>
       %2 = boa.linear %x, %0 bias %1 : ...

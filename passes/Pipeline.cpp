@@ -12,8 +12,6 @@
 #include "passes/storage/FitMemory.h"
 
 #include "mlir/Conversion/Passes.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -64,54 +62,59 @@ static void buildStorage(OpPassManager &pm, const NaiveProgram &naive) {
   pm.addPass(createVerifyStorage());
 }
 
-/// Puts the descriptions of kernels in their places.
-struct ReuseKernels : PassWrapper<ReuseKernels, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReuseKernels)
-  explicit ReuseKernels(ModuleOp described) : described(described) {}
-  StringRef getName() const override { return "ReuseKernels"; }
+/// Leaves out the kernels that are described.
+struct DropKernels : PassWrapper<DropKernels, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DropKernels)
+  explicit DropKernels(ModuleOp described) : described(described) {}
+  StringRef getName() const override { return "DropKernels"; }
   void runOnOperation() override {
-    for (auto func : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
-      auto kernel = described.lookupSymbol<LLVM::LLVMFuncOp>(func.getName());
-      if (!kernel || !func->hasAttr(kKernelAttr))
-        continue;
-      OpBuilder(func).clone(*kernel);
-      func.erase();
+    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
+      if (described.lookupSymbol(kernel.getSymName()))
+        kernel.erase();
+  }
+
+private:
+  ModuleOp described;
+};
+
+/// Adds the descriptions of kernels that are launched, and puts the size of their constants on the
+/// module. If there are none yet, describes the kernels of the program, which are in the LLVM
+/// dialect.
+struct DescribeKernels : PassWrapper<DescribeKernels, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DescribeKernels)
+  explicit DescribeKernels(OwningOpRef<ModuleOp> *described) : described(described) {}
+  StringRef getName() const override { return "DescribeKernels"; }
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (!*described)
+      *described = describe(module);
+    else if (Attribute bytes = (**described)->getAttr(kConstantsAttr))
+      module->setAttr(kConstantsAttr, bytes);
+    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    module.walk([&](LaunchOp launch) {
+      auto kernel = (*described)->lookupSymbol<KernelOp>(launch.getKernel());
+      if (kernel && !module.lookupSymbol(launch.getKernel()))
+        builder.clone(*kernel);
+    });
+  }
+
+private:
+  /// Makes a module of the kernels, without their bodies.
+  static OwningOpRef<ModuleOp> describe(ModuleOp program) {
+    OwningOpRef<ModuleOp> described = ModuleOp::create(program.getLoc());
+    if (Attribute bytes = program->getAttr(kConstantsAttr))
+      (*described)->setAttr(kConstantsAttr, bytes);
+    OpBuilder builder(described->getBodyRegion());
+    for (auto kernel : program.getOps<KernelOp>()) {
+      auto copy = cast<KernelOp>(builder.cloneWithoutRegions(*kernel));
+      OpBuilder inside = OpBuilder::atBlockBegin(copy.addEntryBlock());
+      ReturnOp::create(inside, kernel.getLoc(), ValueRange());
     }
+    return described;
   }
 
-private:
-  ModuleOp described;
+  OwningOpRef<ModuleOp> *described;
 };
-
-/// Puts the sizes of their constants on the module.
-struct ReuseConstants : PassWrapper<ReuseConstants, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReuseConstants)
-  explicit ReuseConstants(ModuleOp described) : described(described) {}
-  StringRef getName() const override { return "ReuseConstants"; }
-  void runOnOperation() override {
-    if (Attribute bytes = described->getAttr(kConstantsAttr))
-      getOperation()->setAttr(kConstantsAttr, bytes);
-  }
-
-private:
-  ModuleOp described;
-};
-
-OwningOpRef<ModuleOp> describeKernels(ModuleOp program) {
-  OwningOpRef<ModuleOp> described = ModuleOp::create(program.getLoc());
-  if (Attribute bytes = program->getAttr(kConstantsAttr))
-    (*described)->setAttr(kConstantsAttr, bytes);
-  OpBuilder builder(described->getBodyRegion());
-  for (auto func : program.getOps<LLVM::LLVMFuncOp>()) {
-    if (!func->hasAttr(kKernelAttr))
-      continue;
-    auto copy = cast<LLVM::LLVMFuncOp>(builder.cloneWithoutRegions(*func));
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(copy.addEntryBlock(builder));
-    LLVM::ReturnOp::create(builder, func.getLoc(), ValueRange());
-  }
-  return described;
-}
 
 static void assignBuffers(OpPassManager &pm, const PipelineOptions &options,
                           const NaiveProgram &naive) {
@@ -126,11 +129,11 @@ static void assignBuffers(OpPassManager &pm, const PipelineOptions &options,
 
 static void buildKernels(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createOutlineKernels());
-  if (options.described)
-    pm.addPass(std::make_unique<ReuseKernels>(options.described));
+  if (options.described && *options.described)
+    pm.addPass(std::make_unique<DropKernels>(**options.described));
   options.target->buildKernels(pm, options.kernels);
   if (options.described)
-    pm.addPass(std::make_unique<ReuseConstants>(options.described));
+    pm.addPass(std::make_unique<DescribeKernels>(options.described));
 }
 
 /// Compiles the kernels of a copy, and writes on the module how much memory they need.

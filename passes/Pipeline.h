@@ -29,9 +29,9 @@ struct PipelineOptions {
   KernelOptions kernels;
   bool onlyFits = false; // asked is whether it fits the memory: no trials that make it faster
   Phase stop = Phase::llvm;
-  /// The result of describeKernels, in the same context. Kernels of these names are not compiled
-  /// again.
-  mlir::ModuleOp described = nullptr;
+  /// The kernels of an earlier program of this context, without their bodies: those are not
+  /// compiled again, for programs that are simulated. A null module becomes that of this program.
+  mlir::OwningOpRef<mlir::ModuleOp> *described = nullptr;
 };
 
 /// Runs from the model phase to `options.stop`. After Phase::llvm the module holds LLVM functions
@@ -41,10 +41,6 @@ struct PipelineOptions {
 /// run. Before Phase::storage ends, the kernels of a copy are compiled: the plan of memory includes
 /// their workspace.
 void buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
-
-/// The kernels of a program that went through all phases, without their bodies. Programs of the
-/// same kernels that are simulated use them.
-mlir::OwningOpRef<mlir::ModuleOp> describeKernels(mlir::ModuleOp program);
 
 /// Registers `--boa-pipeline` for boa-opt.
 void registerPipeline();

@@ -294,7 +294,9 @@ absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Pha
   if (options.purpose == Purpose::generate && !TraitsOf(machine.device).continues_texts)
     return absl::InvalidArgumentError(
         "attention to a cache has no kernel for a GPU yet: add --no-cache, or --target cpu");
-  options.described = findKernels(request.kernels);
+  if (!request.kernels.empty())
+    options.described = &findKernels(request.kernels);
+  const bool isFirst = options.described && !*options.described;
   PassManager pm(context.get());
   if (!request.dump.empty()) {
     context->disableMultithreading();
@@ -312,32 +314,24 @@ absl::Status Compiler::lower(ModuleOp module, const CompileRequest &request, Pha
     module.emitError("the pass ") << failed
                                   << " failed without a reason: this is a fault of Boa, "
                                      "please report it with the spec";
-  // Memory is looked at when the kernels are done.
-  if (stop == Phase::llvm && (done || need))
-    keepKernels(request.kernels, module);
+  if (isFirst)
+    storeKernels(request.kernels);
   return done ? absl::OkStatus() : alreadyPrinted();
 }
 
 /// Null: they were not compiled yet.
-ModuleOp Compiler::findKernels(const std::string &key) {
-  if (key.empty())
-    return nullptr;
+OwningOpRef<ModuleOp> &Compiler::findKernels(const std::string &key) {
   OwningOpRef<ModuleOp> &found = described[key];
   if (!found && store)
     if (const std::string bytecode = store->find(key); !bytecode.empty())
       found = parseSourceString<ModuleOp>(bytecode, context.get());
-  return *found;
+  return found;
 }
 
-void Compiler::keepKernels(const std::string &key, ModuleOp program) {
-  if (key.empty() || findKernels(key))
-    return;
-  described[key] = describeKernels(program);
-  if (!store)
-    return;
+void Compiler::storeKernels(const std::string &key) {
   std::string bytecode;
   llvm::raw_string_ostream out(bytecode);
-  if (succeeded(writeBytecodeToFile(*described[key], out)))
+  if (store && described[key] && succeeded(writeBytecodeToFile(*described[key], out)))
     store->add(key, std::move(bytecode));
 }
 

@@ -121,8 +121,8 @@ public:
 private:
   absl::StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> parse(const CompileRequest &);
   void print(const std::string &diagnostics);
-  mlir::ModuleOp findKernels(const std::string &key);
-  void keepKernels(const std::string &key, mlir::ModuleOp program);
+  mlir::OwningOpRef<mlir::ModuleOp> &findKernels(const std::string &key);
+  void storeKernels(const std::string &key);
 
   bool quiet;
   KernelStore *store;

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// --kernel-bind-arguments turns kernel.angles into the attribute `boa.tables` of a kernel.
+// --kernel-bind-arguments turns kernel.angles into `tables` of a kernel.
 // The runtime fills these tables (runtime/abi/tables.h).
 //
 //===----------------------------------------------------------------------===//
@@ -17,17 +17,11 @@
 
 namespace boa {
 
-/// The tables that a kernel reads, in the order of its arguments.
-inline llvm::ArrayRef<mlir::Attribute> getTables(mlir::Operation *kernel) {
-  auto tables = kernel->getAttrOfType<mlir::ArrayAttr>(kTablesAttr);
-  return tables ? tables.getValue() : llvm::ArrayRef<mlir::Attribute>();
-}
-
 /// The distinct tables of all kernels of a module, in the order of the descriptor.
 inline llvm::SetVector<mlir::Attribute> getAllTables(mlir::ModuleOp module) {
   llvm::SetVector<mlir::Attribute> tables;
-  for (mlir::Operation &op : *module.getBody())
-    tables.insert_range(getTables(&op));
+  for (auto kernel : module.getOps<KernelOp>())
+    tables.insert_range(kernel.getTables());
   return tables;
 }
 

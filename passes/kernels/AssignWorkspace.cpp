@@ -39,12 +39,10 @@ struct Temporary {
 
 struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
   void runOnOperation() override {
-    func::FuncOp func = getOperation();
-    if (!func->hasAttr(kKernelAttr))
-      return;
-    Block &block = func.getBody().front();
+    KernelOp kernel = getOperation();
+    Block &block = kernel.getBody().front();
     SmallVector<Temporary> temporaries;
-    WalkResult status = func.walk([&](memref::AllocOp alloc) {
+    WalkResult status = kernel.walk([&](memref::AllocOp alloc) {
       if (!alloc.getType().hasStaticShape() || alloc->getBlock() != &block) {
         alloc.emitOpError("expected a static size at the top of a kernel");
         return WalkResult::interrupt();
@@ -64,7 +62,7 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
     SmallVector<Temporary> own;
     llvm::copy_if(temporaries, std::back_inserter(own), isOfProgram);
     const int64_t ownTotal = place(own), total = place(temporaries);
-    Value workspace = func.getArgument(1);
+    Value workspace = kernel.getArgument(1);
     for (Temporary &temporary : temporaries) {
       OpBuilder builder(temporary.alloc);
       auto view = kernel::ViewOp::create(builder, temporary.alloc.getLoc(),
@@ -75,15 +73,13 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
     int64_t apart = 0;
     for (const Temporary &temporary : temporaries)
       apart += temporary.bytes;
-    remark::analysis(func.getLoc(),
+    remark::analysis(kernel.getLoc(),
                      remark::RemarkOpts::name("assign-workspace").category("boa-kernel"))
-        << "in @" << func.getName() << ": "
+        << "in @" << kernel.getSymName() << ": "
         << remark::metric("temporaries", int64_t(temporaries.size()))
         << remark::metric("bytes", total) << remark::metric("apart", apart);
-    Builder builder(&getContext());
-    func->setAttr(kWorkspaceAttr, builder.getI64IntegerAttr(total));
-    if (ownTotal < total)
-      func->setAttr(kOwnWorkspaceAttr, builder.getI64IntegerAttr(ownTotal));
+    kernel.setWorkspace(total);
+    kernel.setScratch(total - ownTotal);
   }
 
   /// Whether anything uses it but the offer of attention to a library.

@@ -14,8 +14,6 @@
 #include "passes/kernels/AngleTables.h"
 #include "passes/kernels/KernelPasses.h"
 
-#include <numeric>
-
 namespace boa {
 #define GEN_PASS_DEF_BINDKERNELARGUMENTS
 #include "passes/kernels/KernelPasses.h.inc"
@@ -28,9 +26,6 @@ namespace {
 
 struct Place {
   int64_t buffer, offset;
-  bool operator!=(const Place &other) const {
-    return buffer != other.buffer || offset != other.offset;
-  }
 };
 
 std::optional<Place> getPlace(DictionaryAttr attributes) {
@@ -50,14 +45,11 @@ MemRefType memoryOf(Type tensor) {
 
 struct BindKernelArguments : boa::impl::BindKernelArgumentsBase<BindKernelArguments> {
   void runOnOperation() override {
-    func::FuncOp func = getOperation();
-    if (!func->hasAttr(kKernelAttr))
-      return;
-    if (failed(bind(func)))
+    if (failed(bind(getOperation())))
       signalPassFailure();
   }
 
-  LogicalResult bind(func::FuncOp func) {
+  LogicalResult bind(KernelOp func) {
     Location loc = func.getLoc();
     Block &entry = func.getBody().front();
     unsigned count = func.getNumArguments();
@@ -87,14 +79,8 @@ struct BindKernelArguments : boa::impl::BindKernelArgumentsBase<BindKernelArgume
                                 << " to be a tensor with a buffer and an offset";
       Value memory = view(*place, argument.getType());
       auto result = func.getArgAttrOfType<IntegerAttr>(i, kResultAttr);
-      if (result) {
-        int64_t index = result.getInt();
-        if (index < 0 || index >= func.getNumResults() ||
-            getPlace(func.getResultAttrDict(index)) != place)
-          return func.emitError() << "expected kernel argument " << i << " to lie where result "
-                                  << index << " does";
-        destinations[index] = memory;
-      }
+      if (result)
+        destinations[result.getInt()] = memory;
       auto tensor = bufferization::ToTensorOp::create(builder, loc, argument.getType(), memory,
                                                       /*restrict=*/true,
                                                       /*writable=*/static_cast<bool>(result));
@@ -117,7 +103,7 @@ struct BindKernelArguments : boa::impl::BindKernelArgumentsBase<BindKernelArgume
       bufferization::MaterializeInDestinationOp::create(builder, loc, /*result=*/Type(), value,
                                                         destination,
                                                         /*restrict=*/true, /*writable=*/true);
-    func::ReturnOp::create(builder, loc);
+    ReturnOp::create(builder, loc, ValueRange());
     terminator->erase();
 
     entry.eraseArguments(0, count);
@@ -128,11 +114,11 @@ struct BindKernelArguments : boa::impl::BindKernelArgumentsBase<BindKernelArgume
   }
 
   /// Binds each table once, in the order of its first use.
-  static void bindTables(func::FuncOp func, Value buffers) {
-    const int64_t first = countBuffers(func);
+  static void bindTables(KernelOp kernel, Value buffers) {
+    const int64_t first = int64_t(kernel.getBuffers().size());
     SmallVector<Attribute> tables;
     SmallVector<Value> tensors;
-    for (auto angles : llvm::make_early_inc_range(func.getOps<kernel::AnglesOp>())) {
+    for (auto angles : llvm::make_early_inc_range(kernel.getOps<kernel::AnglesOp>())) {
       OpBuilder builder(angles);
       Location loc = angles.getLoc();
       Type type = angles.getTable().getType();
@@ -153,23 +139,7 @@ struct BindKernelArguments : boa::impl::BindKernelArgumentsBase<BindKernelArgume
       angles.replaceAllUsesWith(tensors[index]);
       angles.erase();
     }
-    if (!tables.empty())
-      func->setAttr(kTablesAttr, ArrayAttr::get(func.getContext(), tables));
-  }
-
-  /// The number of buffers that the runtime passes, used or unused.
-  static int64_t countBuffers(func::FuncOp func) {
-    int64_t count = 0;
-    auto use = [&](DictionaryAttr attributes) {
-      count = std::max(count, getPlace(attributes)->buffer + 1);
-    };
-    for (unsigned i = 0; i < func.getNumArguments(); ++i)
-      use(func.getArgAttrDict(i));
-    for (unsigned i = 0; i < func.getNumResults(); ++i)
-      use(func.getResultAttrDict(i));
-    if (auto counts = func->getAttrOfType<DenseI32ArrayAttr>(kBuffersAttr))
-      count = std::accumulate(counts.asArrayRef().begin(), counts.asArrayRef().end(), int64_t{0});
-    return count;
+    kernel.setTablesAttr(ArrayAttr::get(kernel.getContext(), tables));
   }
 };
 

@@ -154,8 +154,6 @@ struct BlockRows : boa::impl::BlockRowsBase<BlockRows> {
   using BlockRowsBase::BlockRowsBase;
 
   void runOnOperation() override {
-    if (!getOperation()->hasAttr(kKernelAttr))
-      return;
     SmallVector<kernel::GemmOp> products(getOperation().getBody().front().getOps<kernel::GemmOp>());
     llvm::DenseSet<Operation *> gone;
     for (kernel::GemmOp product : products)

@@ -49,7 +49,7 @@ void unshare(RewriterBase &rewriter, Operation *op) {
 /// Unshares the ops that tensors begin with. A shared tensor.empty or linalg.fill would be one
 /// buffer with a long life, copied at each use. Of an argument that is only read, upstream's
 /// analysis looks at all uses for each of them.
-void unshareOrigins(RewriterBase &rewriter, func::FuncOp func) {
+void unshareOrigins(RewriterBase &rewriter, boa::KernelOp func) {
   for (Operation *op : llvm::to_vector(func.getOps<linalg::FillOp>()))
     unshare(rewriter, op);
   for (Operation *op : llvm::to_vector(func.getOps<tensor::EmptyOp>()))
@@ -77,7 +77,7 @@ bool isWrittenWhereRead(linalg::GenericOp op, OpOperand *input) {
 /// Has elementwise ops write over an operand that nothing needs afterwards: the
 /// workspace of a kernel counts against the memory of the machine. It prefers an accumulator,
 /// since the sum belongs there.
-void reuseDeadOperands(RewriterBase &rewriter, func::FuncOp func) {
+void reuseDeadOperands(RewriterBase &rewriter, boa::KernelOp func) {
   llvm::DenseMap<Value, int64_t> inPlace; // how many ops in a row overwrote one tensor for it
   func.walk([&](linalg::GenericOp op) {
     if (op->getNumResults() != 1 || op.getNumParallelLoops() != op.getNumLoops())
@@ -144,7 +144,7 @@ void cutSum(RewriterBase &rewriter, Operation *origin) {
   }
 }
 
-void cutSums(RewriterBase &rewriter, func::FuncOp func) {
+void cutSums(RewriterBase &rewriter, boa::KernelOp func) {
   SmallVector<Operation *> origins(func.getOps<tensor::EmptyOp>());
   for (auto argument : func.getOps<bufferization::ToTensorOp>())
     if (argument.getWritable())
@@ -252,7 +252,7 @@ Operation *getFirstWriter(tensor::InsertSliceOp part) {
 /// Gives a tensor that is made of parts, and then only read, its memory here, and each part its
 /// place in it. In a chain of n insertions, upstream's analysis compares all pairs of accesses
 /// for each of n decisions, and looks through the chain for each pair.
-void placeParts(RewriterBase &rewriter, func::FuncOp func) {
+void placeParts(RewriterBase &rewriter, boa::KernelOp func) {
   for (auto empty : llvm::make_early_inc_range(func.getOps<tensor::EmptyOp>())) {
     SmallVector<tensor::InsertSliceOp> parts = getParts(empty);
     if (parts.empty() || !llvm::all_of(parts.back()->getUses(), isRead))
@@ -287,7 +287,7 @@ void placeParts(RewriterBase &rewriter, func::FuncOp func) {
 /// Computes results where they belong. Upstream takes the memory of a result to be apart from all
 /// other tensors. So it would write there before an accumulator is read that lies there. It would
 /// also compute a tensor there that is read after the result has replaced it. Both are left out.
-LogicalResult placeResults(RewriterBase &rewriter, func::FuncOp func,
+LogicalResult placeResults(RewriterBase &rewriter, boa::KernelOp func,
                            const bufferization::OneShotBufferizationOptions &options) {
   llvm::DenseMap<Value, SmallVector<Value>> arguments; // by their memory: a sum may be cut
   func.walk([&](bufferization::ToTensorOp argument) {
@@ -353,9 +353,7 @@ struct BufferizeKernels : boa::impl::BufferizeKernelsBase<BufferizeKernels> {
       return success();
     };
     IRRewriter rewriter(&getContext());
-    for (auto func : getOperation().getOps<func::FuncOp>()) {
-      if (!func->hasAttr(boa::kKernelAttr))
-        continue;
+    for (auto func : getOperation().getOps<boa::KernelOp>()) {
       unshareOrigins(rewriter, func);
       reuseDeadOperands(rewriter, func);
       placeParts(rewriter, func);

@@ -243,9 +243,9 @@ struct RoundProduct : OpRewritePattern<CastOp> {
 
 /// Moves each gradient of a weight up to where its operands are: activations that
 /// only it needs die before those of the next gradient are made.
-void hoistWeightGradients(func::FuncOp func) {
+void hoistWeightGradients(Operation *func) {
   SmallVector<kernel::GemmOp> products;
-  func.walk([&](kernel::GemmOp op) {
+  func->walk([&](kernel::GemmOp op) {
     if (op.getTransposeA())
       products.push_back(op);
   });
@@ -280,16 +280,18 @@ struct ConvertBoaToBlas : boa::impl::ConvertBoaToBlasBase<ConvertBoaToBlas> {
     rounding.add<RoundProduct>(&getContext());
     applyUntilNoneMatches(getOperation(), std::move(rounding));
     hoistWeightGradients(getOperation());
-    int64_t products = 0, accumulated = 0;
-    getOperation().walk([&](kernel::GemmOp op) {
-      op->removeAttr(kSharedAttr);
-      ++products;
-      accumulated += op.getAccumulate();
+    getOperation()->walk([](FunctionOpInterface func) {
+      int64_t products = 0, accumulated = 0;
+      func->walk([&](kernel::GemmOp op) {
+        op->removeAttr(kSharedAttr);
+        ++products;
+        accumulated += op.getAccumulate();
+      });
+      remark::passed(func.getLoc(),
+                     remark::RemarkOpts::name("convert-to-blas").category("boa-kernel"))
+          << "in @" << func.getName() << ": " << remark::metric("products", products)
+          << remark::metric("accumulated", accumulated);
     });
-    remark::passed(getOperation().getLoc(),
-                   remark::RemarkOpts::name("convert-to-blas").category("boa-kernel"))
-        << "in @" << getOperation().getName() << ": " << remark::metric("products", products)
-        << remark::metric("accumulated", accumulated);
   }
 };
 

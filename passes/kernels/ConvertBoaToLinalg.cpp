@@ -349,7 +349,7 @@ struct ConvertBoaToLinalg : boa::impl::ConvertBoaToLinalgBase<ConvertBoaToLinalg
              DropoutToLinalg>(context);
     applyUntilNoneMatches(getOperation(), std::move(sums));
     applyUntilNoneMatches(getOperation(), std::move(rest));
-    getOperation().walk([&](Operation *op) {
+    getOperation()->walk([&](Operation *op) {
       if (isa<CostOpInterface>(op)) {
         op->emitOpError("has no lowering to a kernel");
         signalPassFailure();

@@ -81,9 +81,7 @@ bool canReplace(Value from, Value to, Operation *copy) {
 
 struct ElideKernelCopies : boa::impl::ElideKernelCopiesBase<ElideKernelCopies> {
   void runOnOperation() override {
-    func::FuncOp func = getOperation();
-    if (!func->hasAttr(kKernelAttr))
-      return;
+    KernelOp func = getOperation();
     Block &block = func.getBody().front();
     SmallVector<linalg::GenericOp> copies;
     for (auto op : block.getOps<linalg::GenericOp>())

@@ -164,9 +164,7 @@ void createGroup(OpBuilder &builder, const Group &group) {
 
 struct FormKernelGroups : boa::impl::FormKernelGroupsBase<FormKernelGroups> {
   void runOnOperation() override {
-    func::FuncOp func = getOperation();
-    if (!func->hasAttr(kKernelAttr))
-      return;
+    KernelOp func = getOperation();
     Grouping grouping;
     for (Operation &op : func.getBody().front().without_terminator()) {
       if (isMemoryOp(&op))

@@ -58,28 +58,26 @@ bool shouldFuse(OpOperand *operand) {
   return isCast(producer) && llvm::all_of(operand->get().getUsers(), generic);
 }
 
-int64_t countGenerics(func::FuncOp func) {
+int64_t countGenerics(boa::KernelOp kernel) {
   int64_t count = 0;
-  func.walk([&](linalg::GenericOp) { ++count; });
+  kernel.walk([&](linalg::GenericOp) { ++count; });
   return count;
 }
 
 struct FuseKernelElementwise : boa::impl::FuseKernelElementwiseBase<FuseKernelElementwise> {
   void runOnOperation() override {
-    func::FuncOp func = getOperation();
-    if (!func->hasAttr(boa::kKernelAttr))
-      return;
-    const int64_t before = countGenerics(func);
+    boa::KernelOp kernel = getOperation();
+    const int64_t before = countGenerics(kernel);
     RewritePatternSet patterns(&getContext());
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
     GreedyRewriteConfig config;
     config.setMaxIterations(kMostRounds);
     // What the rounds leave is as right without it.
-    (void)applyPatternsGreedily(func, std::move(patterns), config);
-    remark::passed(func.getLoc(),
+    (void)applyPatternsGreedily(kernel, std::move(patterns), config);
+    remark::passed(kernel.getLoc(),
                    remark::RemarkOpts::name("fuse-elementwise").category("boa-kernel"))
-        << "in @" << func.getName() << ": " << remark::metric("before", before)
-        << remark::metric("after", countGenerics(func));
+        << "in @" << kernel.getSymName() << ": " << remark::metric("before", before)
+        << remark::metric("after", countGenerics(kernel));
   }
 };
 

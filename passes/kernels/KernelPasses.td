@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// In the order in which KernelPipeline.cpp and the pipelines of targets run them. Each
-// works on functions marked `boa.kernel` and leaves others alone.
+// In the order in which KernelPipeline.cpp and the pipelines of targets run them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_KERNEL_PASSES_TD
@@ -14,7 +13,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def WidenArithmetic : Pass<"kernel-widen-arithmetic", "::mlir::func::FuncOp"> {
+def WidenArithmetic : Pass<"kernel-widen-arithmetic"> {
   let summary = "ops on bf16 to ops on f32; each result is rounded";
   let description = [{
     Only three lowerings see bf16: of `boa.cast`; of attention, which is a call for bf16,
@@ -24,9 +23,9 @@ def WidenArithmetic : Pass<"kernel-widen-arithmetic", "::mlir::func::FuncOp"> {
 
     Before:
     ```mlir before
-    func.func @k(%x: tensor<2x4x8xbf16>) -> tensor<2x4x8xbf16> attributes {boa.kernel} {
+    boa.kernel @k(%x: tensor<2x4x8xbf16>) -> tensor<2x4x8xbf16> {
       %y = boa.gelu %x : tensor<2x4x8xbf16>
-      return %y : tensor<2x4x8xbf16>
+      boa.return %y : tensor<2x4x8xbf16>
     }
     ```
     After:
@@ -34,13 +33,13 @@ def WidenArithmetic : Pass<"kernel-widen-arithmetic", "::mlir::func::FuncOp"> {
       %0 = boa.cast %x : tensor<2x4x8xbf16> to tensor<2x4x8xf32>
       %1 = boa.gelu %0 : tensor<2x4x8xf32>
       %y = boa.cast %1 : tensor<2x4x8xf32> to tensor<2x4x8xbf16>
-      return %y : tensor<2x4x8xbf16>
+      boa.return %y : tensor<2x4x8xbf16>
     ```
   }];
   let dependentDialects = ["::boa::BoaDialect"];
 }
 
-def ConvertBoaToBlas : Pass<"convert-boa-to-blas", "::mlir::func::FuncOp"> {
+def ConvertBoaToBlas : Pass<"convert-boa-to-blas"> {
   let summary = "matrix products, attention and scatter to library calls";
   let description = [{
     Matrix products are the vendor's business, and attention is a blocked
@@ -52,19 +51,19 @@ def ConvertBoaToBlas : Pass<"convert-boa-to-blas", "::mlir::func::FuncOp"> {
     Before:
     ```mlir before
     !m = tensor<4x4xf32>
-    func.func @k(%x: !m, %w: !m, %b: tensor<4xf32>, %g: !m) -> (!m, !m) attributes {boa.kernel} {
+    boa.kernel @k(%x: !m, %w: !m, %b: tensor<4xf32>, %g: !m) -> (!m, !m) {
       %0 = boa.linear %x, %w bias %b : (!m, !m, tensor<4xf32>) -> !m
       %y = boa.add %x, %0 : !m, !m
       %1 = boa.linear_weight_grad %x, %y : (!m, !m) -> !m
       %sum = boa.add %g, %1 : !m, !m
-      return %y, %sum : !m, !m
+      boa.return %y, %sum : !m, !m
     }
     ```
     After:
     ```mlir after
       %y = kernel.gemm %x, %w bias %b into %x {accumulate} : ...
       %sum = kernel.gemm %x, %y into %g {accumulate, transpose_a} : ...
-      return %y, %sum : ...
+      boa.return %y, %sum : ...
     ```
   }];
   let dependentDialects = ["::boa::kernel::KernelDialect",
@@ -72,7 +71,7 @@ def ConvertBoaToBlas : Pass<"convert-boa-to-blas", "::mlir::func::FuncOp"> {
       "::mlir::tensor::TensorDialect"];
 }
 
-def ConvertBoaToLinalg : Pass<"convert-boa-to-linalg", "::mlir::func::FuncOp"> {
+def ConvertBoaToLinalg : Pass<"convert-boa-to-linalg"> {
   let summary = "everything that is not a library call to linalg on tensors";
   let description = [{
     Elementwise ops, norms, softmax-cross-entropy, rotary embedding and their
@@ -83,9 +82,9 @@ def ConvertBoaToLinalg : Pass<"convert-boa-to-linalg", "::mlir::func::FuncOp"> {
 
     Before:
     ```mlir before
-    func.func @k(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) -> tensor<2x4x8xf32> attributes {boa.kernel} {
+    boa.kernel @k(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) -> tensor<2x4x8xf32> {
       %y = boa.rms_norm %x, %w : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
-      return %y : tensor<2x4x8xf32>
+      boa.return %y : tensor<2x4x8xf32>
     }
     ```
     After:
@@ -107,7 +106,7 @@ def ConvertBoaToLinalg : Pass<"convert-boa-to-linalg", "::mlir::func::FuncOp"> {
       "::mlir::tensor::TensorDialect"];
 }
 
-def FuseKernelElementwise : Pass<"kernel-fuse-elementwise", "::mlir::func::FuncOp"> {
+def FuseKernelElementwise : Pass<"kernel-fuse-elementwise", "::boa::KernelOp"> {
   let summary = "fuses elementwise producers into their consumers";
   let description = [{
     Upstream's fusion of linalg on tensors, with a rule. A producer with one consumer is fused.
@@ -118,7 +117,7 @@ def FuseKernelElementwise : Pass<"kernel-fuse-elementwise", "::mlir::func::FuncO
     Before:
     ```mlir before
     #elements = {indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r, c)>], iterator_types = ["parallel", "parallel"]}
-    func.func @k(%x: tensor<8x4xf32>, %e: tensor<8x4xf32>) -> tensor<8x4xf32> attributes {boa.kernel} {
+    boa.kernel @k(%x: tensor<8x4xf32>, %e: tensor<8x4xf32>) -> tensor<8x4xf32> {
       %0 = linalg.generic #elements ins(%x : tensor<8x4xf32>) outs(%e : tensor<8x4xf32>) {
       ^bb0(%a: f32, %out: f32):
         %2 = math.exp %a : f32
@@ -129,7 +128,7 @@ def FuseKernelElementwise : Pass<"kernel-fuse-elementwise", "::mlir::func::FuncO
         %2 = arith.addf %a, %a : f32
         linalg.yield %2 : f32
       } -> tensor<8x4xf32>
-      return %1 : tensor<8x4xf32>
+      boa.return %1 : tensor<8x4xf32>
     }
     ```
     After:
@@ -140,12 +139,12 @@ def FuseKernelElementwise : Pass<"kernel-fuse-elementwise", "::mlir::func::FuncO
         %2 = arith.addf %1, %1 : f32
         linalg.yield %2 : f32
       } -> tensor<8x4xf32>
-      return %0 : tensor<8x4xf32>
+      boa.return %0 : tensor<8x4xf32>
     ```
   }];
 }
 
-def BlockRows : Pass<"kernel-block-rows", "::mlir::func::FuncOp"> {
+def BlockRows : Pass<"kernel-block-rows", "::boa::KernelOp"> {
   let summary = "a wide product and the reductions of its rows, in blocks of rows";
   let description = [{
     The logits of a large vocabulary, and their gradient, would be the largest tensors of
@@ -193,27 +192,28 @@ def BlockRows : Pass<"kernel-block-rows", "::mlir::func::FuncOp"> {
       "::mlir::tensor::TensorDialect"];
 }
 
-def BindKernelArguments : Pass<"kernel-bind-arguments", "::mlir::func::FuncOp"> {
+def BindKernelArguments : Pass<"kernel-bind-arguments", "::boa::KernelOp"> {
   let summary = "gives a kernel the signature of the runtime";
   let description = [{
     Arguments and results marked `boa.buffer`, `boa.offset` become views of the
     buffers that the runtime passes; a result that accumulates into an argument
     (`boa.result`) is the same view. All later results then have
     definite memory. Tables (`kernel.angles`) are views of pointers that the runtime
-    passes behind the buffers; `boa.tables` lists them. A separate device takes its work
+    passes behind the buffers; `tables` lists them. A separate device takes its work
     from the queue; code for a CPU ignores it.
 
     Before:
     ```mlir before
-    func.func @k(%x: tensor<8xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64})
-        -> (tensor<8xf32> {boa.buffer = 1 : i32, boa.offset = 64 : i64}) attributes {boa.kernel} {
+    boa.kernel @k(%x: tensor<8xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64})
+        -> (tensor<8xf32> {boa.buffer = 1 : i32, boa.offset = 64 : i64})
+        reads [tensor<8xf32>] writes [tensor<24xf32>] {
       %y = boa.gelu %x : tensor<8xf32>
-      return %y : tensor<8xf32>
+      boa.return %y : tensor<8xf32>
     }
     ```
     After:
     ```mlir after
-    func.func @k(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
+    boa.kernel @k(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) reads [tensor<8xf32>] writes [tensor<24xf32>] {
       %p0 = kernel.argument %buffers[0]
       %m0 = kernel.view %p0 + 0 : memref<8xf32>
       %x = bufferization.to_tensor %m0 restrict : memref<8xf32> to tensor<8xf32>
@@ -267,7 +267,7 @@ def BufferizeKernels : Pass<"kernel-bufferize", "::mlir::ModuleOp"> {
       "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect"];
 }
 
-def ElideKernelCopies : Pass<"kernel-elide-copies", "::mlir::func::FuncOp"> {
+def ElideKernelCopies : Pass<"kernel-elide-copies", "::boa::KernelOp"> {
   let summary = "computes results at the target of their copy";
   let description = [{
     Bufferization analyses one slice at a time. So if one op computes several parts of a
@@ -278,7 +278,7 @@ def ElideKernelCopies : Pass<"kernel-elide-copies", "::mlir::func::FuncOp"> {
     ```mlir before
     !m = memref<8x8xf32>
     #copy = {indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r, c)>], iterator_types = ["parallel", "parallel"]}
-    func.func @k(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+    boa.kernel @k(%p: !llvm.ptr, %w: !llvm.ptr) {
       %x = kernel.view %p + 0 : !m
       %y = kernel.view %w + 0 : !m
       %temporary = memref.alloc() : !m
@@ -287,7 +287,7 @@ def ElideKernelCopies : Pass<"kernel-elide-copies", "::mlir::func::FuncOp"> {
       ^bb0(%in: f32, %out: f32):
         linalg.yield %in : f32
       }
-      return
+      boa.return
     }
     ```
     After:
@@ -295,13 +295,13 @@ def ElideKernelCopies : Pass<"kernel-elide-copies", "::mlir::func::FuncOp"> {
       %y = kernel.view %arg1 + 0 : memref<8x8xf32>
     ...
       kernel.gemm %x, %x into %y : ...
-      return
+      boa.return
     ```
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
-def FormKernelGroups : Pass<"kernel-form-groups", "::mlir::func::FuncOp"> {
+def FormKernelGroups : Pass<"kernel-form-groups", "::boa::KernelOp"> {
   let summary = "linalg on memrefs to groups that are computed together";
   let description = [{
     Puts ops over the same rows (leading parallel dimensions) into one `kernel.group`, if
@@ -343,19 +343,19 @@ def FormKernelGroups : Pass<"kernel-form-groups", "::mlir::func::FuncOp"> {
 // After groups and calls are emitted: for every target
 //===----------------------------------------------------------------------===//
 
-def AssignWorkspace : Pass<"kernel-assign-workspace", "::mlir::func::FuncOp"> {
+def AssignWorkspace : Pass<"kernel-assign-workspace", "::boa::KernelOp"> {
   let summary = "static offsets in the workspace for all temporaries";
   let description = [{
     Every `memref.alloc` becomes a view of the workspace at a fixed offset. It is aligned
     to 64 bytes, or as `memref.alloc` says. Temporaries that are not live at once share
-    memory. `boa.workspace` on the function is the number of bytes needed.
-    `boa.own_workspace` is the number without the scratch memory of a library's attention,
-    if that is less. An alloc of a size that is not static is an error.
+    memory. `workspace` of the kernel is the number of bytes needed. `scratch` is how many of them
+    would not be needed without a library's attention. An alloc of a size that is not static is an
+    error.
 
     Before:
     ```mlir before
     !m = memref<8x8xf32>
-    func.func @k(%p: !llvm.ptr, %workspace: !llvm.ptr) attributes {boa.kernel} {
+    boa.kernel @k(%p: !llvm.ptr, %workspace: !llvm.ptr) {
       %x = kernel.view %p + 0 : !m
       %a = memref.alloc() : !m
       %b = memref.alloc() : !m
@@ -364,12 +364,12 @@ def AssignWorkspace : Pass<"kernel-assign-workspace", "::mlir::func::FuncOp"> {
       kernel.gemm %x, %a into %b : (!m, !m, !m) -> ()
       kernel.gemm %x, %b into %c : (!m, !m, !m) -> ()
       kernel.gemm %c, %c into %x : (!m, !m, !m) -> ()
-      return
+      boa.return
     }
     ```
     After:
     ```mlir after
-    func.func @k(%p: !llvm.ptr, %workspace: !llvm.ptr) attributes {boa.kernel, boa.workspace = 512 : i64} {
+    boa.kernel @k(%p: !llvm.ptr, %workspace: !llvm.ptr) workspace 512 {
       %x = kernel.view %p + 0 : memref<8x8xf32>
       %a = kernel.view %workspace + 0 : memref<8x8xf32>
       %b = kernel.view %workspace + 256 : memref<8x8xf32>

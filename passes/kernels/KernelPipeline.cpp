@@ -49,7 +49,7 @@ void boa::applyUntilNoneMatches(Operation *op, RewritePatternSet patterns) {
 }
 
 void boa::buildKernelPipeline(OpPassManager &pm, const RowBlocks &blocks) {
-  auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<func::FuncOp>(std::move(pass)); };
+  auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<KernelOp>(std::move(pass)); };
   // Whatever is stored in bf16 is computed in f32.
   each(createWidenArithmetic());
   // Statistics that forward and backward share are found while ops are whole.

@@ -17,10 +17,10 @@ struct RowBlocks {
   int64_t bytes, least, rows;
 };
 
-/// Turns functions marked `boa.kernel`, as --boa-outline-kernels leaves them, into functions of the
-/// runtime's signature, of library calls and linalg on definite memory. Every target begins with
-/// these passes. Then the target adapts the calls to its library, and --kernel-form-groups follows.
-/// The pass manager is for modules.
+/// Turns kernels, as --boa-outline-kernels leaves them, into kernels of the runtime's signature, of
+/// library calls and linalg on definite memory. Every target begins with these passes. Then the
+/// target adapts the calls to its library, and --kernel-form-groups follows. The pass manager is
+/// for modules.
 void buildKernelPipeline(mlir::OpPassManager &pm, const RowBlocks &blocks);
 
 /// Adds the dialects of kernels and the external models (bufferization, translation

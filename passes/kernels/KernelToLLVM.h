@@ -72,9 +72,9 @@ private:
   mlir::SmallVector<mlir::Type> types;
 };
 
-/// Converts all kernels of the module. Assumes control flow in blocks (no scf, no linalg,
-/// no tensors); `addCalls` adds the patterns of the ops that are calls. Leaves the
-/// program around them alone, which is enumerated once workspaces are known.
+/// Converts the bodies of all kernels of the module, and all functions. Assumes control flow in
+/// blocks (no scf, no linalg, no tensors); `addCalls` adds the patterns of the ops that are calls.
+/// Leaves the program around them alone, which is enumerated once workspaces are known.
 mlir::LogicalResult convertKernelsToLLVM(
     mlir::ModuleOp module,
     llvm::function_ref<void(const mlir::LLVMTypeConverter &, mlir::RewritePatternSet &)> addCalls);

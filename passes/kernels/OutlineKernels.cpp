@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A stage's function becomes a kernel: every argument and result is a place in
+// A stage's function becomes a boa.kernel: every argument and result is a place in
 // one of the launch's buffers (boa.buffer, boa.offset in bytes). Gradients of
 // parameters and of side inputs become accumulators: an argument tied to the result
 // (boa.result), so that a matrix product can add in place. Caches are tied in the same way. Weights
@@ -17,6 +17,8 @@
 #include "passes/Passes.h"
 
 #include "llvm/ADT/StringSet.h"
+
+#include <map>
 
 using namespace mlir;
 
@@ -32,44 +34,43 @@ public:
       : func(func), bf16(bf16), builder(func.getContext()), layout(CallLayout::get(func)) {}
 
   void run() {
-    countCosts();
+    DictionaryAttr costs = countCosts();
     placeInputs();
     placeOutputs();
     if (bf16)
       widenWeights();
-    func->setAttr(kKernelAttr, builder.getUnitAttr());
-    func->setAttr(kContentsAttr, contents());
-    func->setAttr(kBuffersAttr, builder.getDenseI32ArrayAttr({int32_t(layout.inputs.size()),
-                                                              int32_t(layout.updates().size()),
-                                                              int32_t(layout.writes().size())}));
+    KernelOp::replace(func, contents(layout.inputs, bf16), contents(layout.updates()),
+                      contents(layout.writes()))
+        .setCostsAttr(costs);
   }
 
 private:
-  void countCosts() {
-    double flops = 0, products[2] = {}, attention[2] = {}, bytes = 0, elementwise[2] = {};
+  /// Adds up what the ops cost, by the format of their first operand: f32 if that holds no numbers.
+  DictionaryAttr countCosts() {
+    struct Cost {
+      double flops = 0, bytes = 0, products = 0, attention = 0, elementwise = 0;
+    };
+    std::map<ComputeType, Cost> costs;
     func.walk([&](CostOpInterface op) {
-      flops += op.getFlops();
-      bytes += op.getBytes();
+      const bool isBf16 =
+          op->getNumOperands() > 0 && getElementTypeOrSelf(op->getOperand(0)).isBF16();
+      Cost &cost = costs[isBf16 ? ComputeType::bf16 : ComputeType::f32];
+      cost.flops += op.getFlops();
+      cost.bytes += op.getBytes();
       if (op->hasTrait<MatrixProduct>())
-        products[isOfBf16(op)] += op.getFlops();
+        cost.products += op.getFlops();
       else if (op->hasTrait<AttentionProduct>())
-        attention[isOfBf16(op)] += op.getFlops();
+        cost.attention += op.getFlops();
       else
-        elementwise[isOfBf16(op)] += op.getBytes();
+        cost.elementwise += op.getBytes();
     });
-    const std::pair<StringRef, double> costs[] = {{kFlopsAttr, flops},
-                                                  {kProductFlopsAttr, products[0]},
-                                                  {kProductFlopsBf16Attr, products[1]},
-                                                  {kAttentionFlopsAttr, attention[0]},
-                                                  {kAttentionFlopsBf16Attr, attention[1]},
-                                                  {kBytesAttr, bytes},
-                                                  {kElementwiseBytesAttr, elementwise[0]},
-                                                  {kElementwiseBytesBf16Attr, elementwise[1]}};
-    for (auto [name, cost] : costs)
-      func->setAttr(name, builder.getF64FloatAttr(cost));
-  }
-  static bool isOfBf16(Operation *op) {
-    return op->getNumOperands() > 0 && getElementTypeOrSelf(op->getOperand(0)).isBF16();
+    auto whole = [](double cost) { return int64_t(std::min(cost, 0x1p62)); };
+    NamedAttrList all;
+    for (auto [format, cost] : costs)
+      all.set(WordOf(format),
+              CostAttr::get(func.getContext(), whole(cost.flops), whole(cost.bytes),
+                            whole(cost.products), whole(cost.attention), whole(cost.elementwise)));
+    return all.getDictionary(func.getContext());
   }
   static int64_t bytesOf(Type type) {
     return cast<RankedTensorType>(type).getElementTypeBitWidth() / 8;
@@ -80,17 +81,13 @@ private:
          builder.getNamedAttr(kOffsetAttr, builder.getI64IntegerAttr(offset))});
   }
 
-  /// The contents of the buffers: weights as they are stored.
-  ArrayAttr contents() {
-    SmallVector<Type> types;
-    for (const CallSlot &slot : layout.inputs) {
-      bool narrow = bf16 && slot.kind == CallSlot::Kind::group;
-      types.push_back(narrow ? RankedTensorType::get(slot.type.getShape(), builder.getBF16Type())
-                             : slot.type);
-    }
-    for (const CallSlot &slot : llvm::concat<CallSlot>(layout.updates(), layout.writes()))
-      types.push_back(slot.type);
-    return builder.getTypeArrayAttr(types);
+  /// The contents of some buffers: weights as they are stored.
+  SmallVector<Type> contents(ArrayRef<CallSlot> slots, bool narrow = false) {
+    return llvm::map_to_vector(slots, [&](const CallSlot &slot) -> Type {
+      const bool isWeight = slot.kind == CallSlot::Kind::group;
+      return narrow && isWeight ? RankedTensorType::get(slot.type.getShape(), builder.getBF16Type())
+                                : slot.type;
+    });
   }
 
   void placeInputs() {
@@ -163,14 +160,6 @@ private:
   SmallVector<unsigned> weights;
 };
 
-/// Whether the launch has a buffer for each slot of the function, in its order.
-bool matchesLaunch(func::FuncOp func, LaunchOp launch) {
-  CallLayout layout = CallLayout::get(func);
-  return launch.getReads().size() == layout.inputs.size() &&
-         launch.getUpdates().size() == layout.updates().size() &&
-         launch.getWrites().size() == layout.writes().size();
-}
-
 struct OutlineKernels : boa::impl::OutlineKernelsBase<OutlineKernels> {
   using OutlineKernelsBase::OutlineKernelsBase;
 
@@ -179,15 +168,11 @@ struct OutlineKernels : boa::impl::OutlineKernelsBase<OutlineKernels> {
     llvm::StringSet<> launched;
     WalkResult walked = module.walk([&](LaunchOp launch) {
       auto func = module.lookupSymbol<func::FuncOp>(launch.getKernel());
-      if (func && func.getBody().hasOneBlock() && matchesLaunch(func, launch)) {
-        launched.insert(launch.getKernel());
-        return WalkResult::advance();
-      }
-      launch.emitOpError("expected a function @")
-          << launch.getKernel() << " of " << launch.getReads().size() << " operands, "
-          << launch.getUpdates().size() << " gradients and " << launch.getWrites().size()
-          << " other results";
-      return WalkResult::interrupt();
+      if (!func || !func.getBody().hasOneBlock())
+        return WalkResult(launch.emitOpError("expected a function of one block named @")
+                          << launch.getKernel());
+      launched.insert(launch.getKernel());
+      return WalkResult::advance();
     });
     if (walked.wasInterrupted())
       return signalPassFailure();

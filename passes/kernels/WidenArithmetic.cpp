@@ -53,7 +53,7 @@ void widen(Operation *op) {
 struct WidenArithmetic : boa::impl::WidenArithmeticBase<WidenArithmetic> {
   void runOnOperation() override {
     SmallVector<Operation *> ops;
-    getOperation().walk([&](CostOpInterface op) {
+    getOperation()->walk([&](CostOpInterface op) {
       if (op.getFlops() > 0 && !op->hasTrait<WidensItself>())
         ops.push_back(op);
     });

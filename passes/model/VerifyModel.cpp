@@ -54,10 +54,7 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     auto refuse = [&](StringRef name) {
       return func.emitOpError("has ") << name << ", which belongs to a later phase";
     };
-    if (func->hasAttr(kKernelAttr))
-      return refuse(kKernelAttr);
-    for (StringRef name : {StringRef(kSavedAttr), StringRef(kSumAttr), StringRef(kCacheAttr),
-                           StringRef(kBufferAttr)}) {
+    for (StringRef name : {StringRef(kSavedAttr), StringRef(kSumAttr), StringRef(kCacheAttr)}) {
       for (unsigned i = 0; i < func.getNumArguments(); ++i)
         if (func.getArgAttr(i, name))
           return refuse(name);

@@ -11,7 +11,7 @@
 // look ahead; they are given up one by one where memory is short. If that is not enough,
 // storages whose buffers are not live at the same time share slots. Refuses a program that
 // does not fit, with the arithmetic; what it needs is in the diagnostic's metadata, too. Reads
-// boa.workspace of compiled kernels. Where no kernel is compiled, reads the module's boa.workspace
+// the workspace of compiled kernels. Where no kernel is compiled, reads the module's boa.workspace
 // and boa.attention_scratch. Reads the module's boa.constants.
 //
 // The limits: where device and host are one memory, what was said of the two adds up; of
@@ -28,7 +28,6 @@
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Remarks.h"
 
 #include <map>
@@ -248,15 +247,14 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
 
   /// The workspace of kernels, with the part that attention needs for cuDNN alone.
   int64_t findWorkspace(ModuleOp module) {
-    if (module.getOps<LLVM::LLVMFuncOp>().empty()) {
+    if (module.getOps<KernelOp>().empty()) {
       attentionScratch = bytesOf(module, kAttentionScratchAttr);
       return bytesOf(module, kWorkspaceAttr, boa_slot_stride(0));
     }
     int64_t workspace = 0, own = 0;
-    for (auto func : module.getOps<LLVM::LLVMFuncOp>()) {
-      const int64_t bytes = bytesOf(func, kWorkspaceAttr);
-      workspace = std::max(workspace, bytes);
-      own = std::max(own, bytesOf(func, kOwnWorkspaceAttr, bytes));
+    for (auto kernel : module.getOps<KernelOp>()) {
+      workspace = std::max<int64_t>(workspace, kernel.getWorkspace());
+      own = std::max<int64_t>(own, kernel.getWorkspace() - kernel.getScratch());
     }
     workspace = boa_slot_stride(workspace);
     attentionScratch = workspace - boa_slot_stride(own);

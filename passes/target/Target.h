@@ -34,9 +34,9 @@ public:
   /// The target for the device of a machine, as its settings say.
   static std::shared_ptr<const Target> get(const MachineSettings &machine);
 
-  /// Adds passes for a module. They turn functions marked `boa.kernel`, as --boa-outline-kernels
-  /// leaves them, to LLVM functions `void (ptr buffers, ptr workspace, ptr queue)` of the same
-  /// names, with `boa.workspace` = bytes. Other functions only become llvm.func.
+  /// Adds passes for a module. They turn the bodies of kernels, as --boa-outline-kernels leaves
+  /// them, to the LLVM dialect, on (ptr buffers, ptr workspace, ptr queue), and set what workspace
+  /// a kernel needs. Other functions only become llvm.func.
   virtual void buildKernels(mlir::OpPassManager &pm, const KernelOptions &options) const = 0;
 };
 

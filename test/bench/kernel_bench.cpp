@@ -26,6 +26,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Boa.h"
+#include "passes/kernels/EmitKernels.h"
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/KernelPipeline.h"
 #include "passes/target/cpu/Codegen.h"
@@ -183,6 +184,11 @@ void measure(Shape s) {
   boa::buildCpuPipeline(pm);
   if (!module || failed(pm.run(*module)))
     std::abort();
+  const char *names[] = {"block_forward", "block_backward"};
+  int64_t workspaces[2];
+  for (int i : {0, 1})
+    workspaces[i] = int64_t(module->lookupSymbol<boa::KernelOp>(names[i]).getWorkspace());
+  boa::emitKernels(*module);
   if (const char *what = std::getenv("BOA_BENCH_PRINT"))
     llvm::errs() << llvm::cantFail(StringRef(what) == "llvm" ? boa::emitLLVMIR(*module)
                                                              : boa::emitAssembly(*module));
@@ -190,15 +196,9 @@ void measure(Shape s) {
   auto program = llvm::cantFail(boa::JitProgram::create(*module, kSymbols));
   std::printf("width %ld, %ld heads, context %ld, micro-batch %ld\n", s.width, s.heads, s.context,
               s.batch);
-  const char *names[] = {"block_forward", "block_backward"};
-  int64_t workspaces[2];
   boa_kernel kernels[2];
-  for (int i : {0, 1}) {
+  for (int i : {0, 1})
     kernels[i] = llvm::cantFail(program->lookupAs<boa_kernel>(names[i]));
-    workspaces[i] = module->lookupSymbol<LLVM::LLVMFuncOp>(names[i])
-                        ->getAttrOfType<IntegerAttr>(boa::kWorkspaceAttr)
-                        .getInt();
-  }
   std::printf("  compiled in %.0f ms (passes %.0f)\n", (now() - start) * 1e3,
               (lowered - start) * 1e3);
 

@@ -25,16 +25,16 @@ Block::Block(Shape s, bool bf16) : s(s), bf16(bf16) {
 }
 
 std::string Block::forward() {
-  text = "func.func @block_forward(%x: " + x + place(0, 0) + parameters() + ") -> (" + x +
-         place(2, 0) + ") attributes {boa.kernel} {\n";
+  text = "boa.kernel @block_forward(%x: " + x + place(0, 0) + parameters() + ") -> (" + x +
+         place(2, 0) + ") reads [" + x + ", " + packed(bf16) + "] writes [" + x + "] {\n";
   body();
   linear("p", "g", hidden, "proj", x);
   op("out = boa.add %h, %p : " + x + ", " + x);
-  return text + "  return %out : " + x + "\n}\n";
+  return text + "  boa.return %out : " + x + "\n}\n";
 }
 
 std::string Block::backward() {
-  text = "func.func @block_backward(%x: " + x + place(0, 0) + parameters() + ", %dy: " + x +
+  text = "boa.kernel @block_backward(%x: " + x + place(0, 0) + parameters() + ", %dy: " + x +
          place(2, 0);
   std::string results = x + place(4, 0), values = "%dx", types = x;
   for (size_t i = 0; i < all.size(); ++i) {
@@ -46,7 +46,8 @@ std::string Block::backward() {
     values += ", %r_" + p.name;
     types += ", " + p.type;
   }
-  text += ") -> (" + results + ") attributes {boa.kernel} {\n";
+  text += ") -> (" + results + ") reads [" + x + ", " + packed(bf16) + ", " + x + "] updates [" +
+          packed(/*narrow=*/false) + "] writes [" + x + "] {\n";
   body();
   linearGrad("dy", x, "proj", "g", hidden, "dg");
   op("df = boa.gelu_grad %f, %dg : " + hidden);
@@ -64,7 +65,7 @@ std::string Block::backward() {
   for (const Parameter &p : all)
     op("r_" + p.name + " = boa.add %g_" + p.name + ", %d" + p.name + " : " + p.type + ", " +
        p.type);
-  return text + "  return " + values + " : " + types + "\n}\n";
+  return text + "  boa.return " + values + " : " + types + "\n}\n";
 }
 
 void Block::add(const std::string &name, std::vector<int64_t> shape) {

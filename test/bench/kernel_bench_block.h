@@ -38,6 +38,10 @@ private:
 
   static std::string tensor(std::vector<int64_t> shape);
   static std::string place(int64_t buffer, int64_t offset);
+  /// All parameters, as they are stored or as their gradients.
+  std::string packed(bool narrow) const {
+    return narrow ? "tensor<" + std::to_string(storedBytes / 2) + "xbf16>" : tensor({bytes / 4});
+  }
   void add(const std::string &name, std::vector<int64_t> shape);
   std::string parameters() const;
   const std::string &type(const std::string &name) const;

@@ -9,6 +9,7 @@
 
 #include "dialect/Boa.h"
 #include "passes/kernels/AngleTables.h"
+#include "passes/kernels/EmitKernels.h"
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/KernelPipeline.h"
 #include "passes/target/cpu/Codegen.h"
@@ -190,20 +191,22 @@ Lowered::Lowered(const std::string &text, bool gradient, bool accumulate, int64_
     accumulateResults(func);
 
   Builder builder(&context);
-  func->setAttr(kKernelAttr, builder.getUnitAttr());
+  SmallVector<Type> reads(func.getArgumentTypes().take_front(plain)), others(func.getResultTypes());
+  auto kernel = accumulate ? KernelOp::replace(func, reads, others, {})
+                           : KernelOp::replace(func, reads, {}, others);
   auto offset = builder.getI64IntegerAttr(0);
-  for (unsigned i = 0; i < func.getNumArguments(); ++i) {
-    func.setArgAttr(i, kBufferAttr, builder.getI32IntegerAttr(i));
-    func.setArgAttr(i, kOffsetAttr, offset);
+  for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
+    kernel.setArgAttr(i, kBufferAttr, builder.getI32IntegerAttr(i));
+    kernel.setArgAttr(i, kOffsetAttr, offset);
     if (i >= plain)
-      func.setArgAttr(i, kResultAttr, builder.getI32IntegerAttr(i - plain));
+      kernel.setArgAttr(i, kResultAttr, builder.getI32IntegerAttr(i - plain));
     else
-      arguments.push_back(describe(func.getArgumentTypes()[i]));
+      arguments.push_back(describe(kernel.getArgumentTypes()[i]));
   }
-  for (unsigned i = 0; i < func.getNumResults(); ++i) {
-    func.setResultAttr(i, kBufferAttr, builder.getI32IntegerAttr(plain + i));
-    func.setResultAttr(i, kOffsetAttr, offset);
-    results.push_back(describe(func.getResultTypes()[i]));
+  for (unsigned i = 0; i < kernel.getNumResults(); ++i) {
+    kernel.setResultAttr(i, kBufferAttr, builder.getI32IntegerAttr(plain + i));
+    kernel.setResultAttr(i, kOffsetAttr, offset);
+    results.push_back(describe(kernel.getResultTypes()[i]));
   }
   if (failed(verify(*module)))
     fail("the function does not verify:\n" + text);
@@ -224,6 +227,10 @@ Lowered::Lowered(const std::string &text, bool gradient, bool accumulate, int64_
   }
   if (failed(pm.run(*module)))
     fail("the pipeline failed on:\n" + text);
+  workspace = int64_t(kernel.getWorkspace());
+  for (Attribute attr : kernel.getTables())
+    tables.push_back({getTable(attr), describe(getTableType(attr))});
+  emitKernels(*module);
   if (const char *what = std::getenv("BOA_TEST_PRINT")) {
     if (StringRef(what) == "mlir")
       module->print(llvm::errs());
@@ -231,10 +238,6 @@ Lowered::Lowered(const std::string &text, bool gradient, bool accumulate, int64_
       llvm::errs() << llvm::cantFail(StringRef(what) == "llvm" ? emitLLVMIR(*module)
                                                                : emitAssembly(*module));
   }
-  auto lowered = module->lookupSymbol<LLVM::LLVMFuncOp>("f");
-  workspace = lowered->getAttrOfType<IntegerAttr>(kWorkspaceAttr).getInt();
-  for (Attribute attr : getTables(lowered))
-    tables.push_back({getTable(attr), describe(getTableType(attr))});
 }
 
 } // namespace

@@ -26,19 +26,9 @@ module attributes {boa.wokspace = 1 : i64} {
 
 // -----
 
-// expected-error @below {{'boa.group' op expected boa.kernel on a function}}
-boa.group @a repeat 1 attributes {boa.kernel} {
+// expected-error @below {{'boa.group' op expected boa.layer to be without a value but found 1 : i64}}
+boa.group @a repeat 1 attributes {boa.layer = 1 : i64} {
 }
-
-// -----
-
-// expected-error @below {{expected boa.tables to be tables of angles but found [1]}}
-func.func private @f() attributes {boa.tables = [1 : i64]}
-
-// -----
-
-// expected-error @below {{expected boa.tables to be tables of angles but found}}
-func.func private @f() attributes {boa.tables = [{frequencies = [1.0], function = "sine", type = tensor<4x2xf32>}]}
 
 // -----
 
@@ -62,45 +52,13 @@ func.func private @f(tensor<4xf32> {boa.place = "ssd"})
 
 // -----
 
-// expected-error @below {{expected boa.result to be one of 1 results but found 1}}
-func.func private @f(tensor<4xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64, boa.result = 1 : i32}) -> tensor<4xf32>
-
-// -----
-
 // expected-error @below {{expected boa.cache to be the number of a cache of type 'tensor<4xf32>' but found 0}}
 func.func private @f(tensor<4xf32>) -> (tensor<4xf32> {boa.cache = 0 : i64})
 
 // -----
 
-// expected-error @below {{expected boa.buffer and boa.offset together}}
+// expected-error @below {{expected boa.buffer on an argument of a kernel or a result of a kernel}}
 func.func private @f(tensor<4xf32> {boa.buffer = 0 : i32})
-
-// -----
-
-// A kernel writes within its buffers.
-
-// expected-error @below {{expected 'tensor<4xf32>' within buffer 0, which holds 'tensor<8xf32>', but found boa.offset = 20}}
-func.func private @f(tensor<4xf32> {boa.buffer = 0 : i32, boa.offset = 20 : i64}) attributes {boa.kernel, boa.buffers = array<i32: 1, 0, 0>, boa.contents = [tensor<8xf32>]}
-
-// -----
-
-// expected-error @below {{expected one of 1 buffers but found boa.buffer = 1}}
-func.func private @f(tensor<4xf32> {boa.buffer = 1 : i32, boa.offset = 0 : i64}) attributes {boa.kernel, boa.contents = [tensor<8xf32>]}
-
-// -----
-
-// expected-error @below {{expected the contents of 2 buffers but found 1}}
-func.func private @f() attributes {boa.buffers = array<i32: 1, 0, 1>, boa.contents = [tensor<8xf32>]}
-
-// -----
-
-// expected-error @below {{expected boa.buffers to be three numbers of buffers, array<i32: 1, 0, 1>, but found array<i32: 1, -1, 1>}}
-func.func private @f() attributes {boa.buffers = array<i32: 1, -1, 1>}
-
-// -----
-
-// expected-error @below {{expected boa.flops to be an f64 of at least 0 but found 0x7FF8000000000000 : f64}}
-func.func private @f() attributes {boa.flops = 0x7FF8000000000000 : f64}
 
 // -----
 

@@ -239,13 +239,15 @@ module {
 
 // -----
 
-// A function that has become a kernel keeps the types of its buffers.
+// A kernel says what its buffers hold, and what it does to them.
 
 module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
-  llvm.func @f(!llvm.ptr, !llvm.ptr) attributes {boa.kernel, boa.contents = [tensor<4xf32>, tensor<6xf32>]}
+  boa.kernel @f() reads [tensor<4xf32>] writes [tensor<6xf32>] {
+    boa.return
+  }
   boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
   boa.storage @y[1] : tensor<6xf32> on device role checkpoints persistent
   boa.storage @weights.a[1] : tensor<2048xbf16> on device role weights persistent
@@ -258,7 +260,7 @@ module {
     %w = boa.prefetch @weights.a[%c0] : <tensor<2048xbf16>, device>
     %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<2048xf32>, device>
     %z = boa.create @y[%c0] : <tensor<6xf32>, device>
-    // expected-error @below {{'boa.launch' op expected buffer 0 of @f to hold 'tensor<4xf32>' but found 'tensor<6xf32>'}}
+    // expected-error @below {{'boa.launch' op expected buffer 0 that @f reads to hold 'tensor<4xf32>' but found 'tensor<6xf32>'}}
     boa.launch @f reads(%y : <tensor<6xf32>, device>) writes(%x : <tensor<4xf32>, device>)
   }
 }
@@ -269,7 +271,9 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
-  llvm.func @f(!llvm.ptr, !llvm.ptr) attributes {boa.kernel, boa.contents = [tensor<4xf32>, tensor<6xf32>]}
+  boa.kernel @f() reads [tensor<4xf32>] writes [tensor<6xf32>] {
+    boa.return
+  }
   boa.storage @x[1] : tensor<4xf32> on device role checkpoints persistent
   boa.storage @y[1] : tensor<6xf32> on device role checkpoints persistent
   boa.storage @weights.a[1] : tensor<2048xbf16> on device role weights persistent
@@ -282,7 +286,7 @@ module {
     %w = boa.prefetch @weights.a[%c0] : <tensor<2048xbf16>, device>
     %g = boa.prefetch @gradients.a[%c0] zero %true : <tensor<2048xf32>, device>
     %z = boa.create @y[%c0] : <tensor<6xf32>, device>
-    // expected-error @below {{'boa.launch' op expected 2 buffers of @f but found 1}}
+    // expected-error @below {{'boa.launch' op expected 1 buffers that @f writes but found 0}}
     boa.launch @f reads(%x : <tensor<4xf32>, device>)
   }
 }

@@ -4,31 +4,13 @@
 
 module {
   boa.storage @x[1] : tensor<1024xf32> on ssd role checkpoints persistent slots device 1 x 1
-  llvm.func @other(%buffers: !llvm.ptr, %workspace: !llvm.ptr) attributes {boa.kernel, boa.buffers = array<i32: 0, 0, 1>, boa.flops = 1.0, boa.workspace = 0 : i64} {
-    llvm.return
+  boa.kernel @other(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) writes [tensor<1024xf32>] {
+    boa.return
   }
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %x = boa.create @x[%c0] : <tensor<1024xf32>, device>
     // expected-error @below {{'boa.launch' op expected a kernel named @k}}
-    boa.launch @k writes(%x : <tensor<1024xf32>, device>)
-    boa.release %x : <tensor<1024xf32>, device>
-  }
-}
-
-// -----
-
-// It takes a buffer for each that it has.
-
-module {
-  boa.storage @x[1] : tensor<1024xf32> on ssd role checkpoints persistent slots device 1 x 1
-  llvm.func @k(%buffers: !llvm.ptr, %workspace: !llvm.ptr) attributes {boa.kernel, boa.buffers = array<i32: 1, 0, 1>, boa.flops = 1.0, boa.workspace = 0 : i64} {
-    llvm.return
-  }
-  boa.step @step(%step, %pending) {
-    %c0 = arith.constant 0 : index
-    %x = boa.create @x[%c0] : <tensor<1024xf32>, device>
-    // expected-error @below {{'boa.launch' op expected the buffers that @k takes}}
     boa.launch @k writes(%x : <tensor<1024xf32>, device>)
     boa.release %x : <tensor<1024xf32>, device>
   }

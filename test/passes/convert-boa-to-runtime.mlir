@@ -94,8 +94,8 @@ module attributes {boa.arena = 0 : i64, boa.workspace = 0 : i64} {
   boa.storage @weights.a[1] : tensor<16384xf32> on ssd role weights chunks 4 persistent slots device 1 x 1
   boa.storage @x[3, 4] : tensor<1024xf32> on [0 to 4: host, 4 to 12: ssd] role checkpoints slots device 2 x 1
   boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients chunks 4 slots device 1 x 4
-  llvm.func @k(%buffers: !llvm.ptr, %workspace: !llvm.ptr) attributes {boa.kernel, boa.buffers = array<i32: 1, 0, 1>, boa.flops = 1.0, boa.workspace = 0 : i64} {
-    llvm.return
+  boa.kernel @k(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) reads [tensor<1024xf32>] writes [tensor<1024xf32>] {
+    boa.return
   }
   boa.step @step(%step, %pending) traffic {
     first read

@@ -7,7 +7,7 @@
 // what remains of it. The temporary becomes the kernel's. A range is worth starting
 // a thread for: 8192 iterations, which are 86 rows of 96.
 
-// CHECK-LABEL: func.func @rows
+// CHECK-LABEL: boa.kernel @rows
 // CHECK:         %[[S:.*]] = memref.alloc() : memref<2x64xf32>
 // CHECK:         kernel.parallel (%[[BEGIN:.*]], %[[END:.*]]) of 128 grain 86
 // CHECK-NEXT:      scf.for %[[ROW:.*]] = %[[BEGIN]] to %[[END]]
@@ -24,7 +24,7 @@
 // CHECK-NOT:     linalg
 // CHECK-NOT:     kernel.group
 // CHECK:         return
-func.func @rows(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @rows(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<2x64x96xf32>
   %zero = arith.constant 0.0 : f32
   kernel.group rows [2, 64] {
@@ -43,7 +43,7 @@ func.func @rows(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       linalg.yield %0 : f32
     }
   }
-  return
+  boa.return
 }
 
 // -----
@@ -54,12 +54,12 @@ func.func @rows(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // Columns are divided, rows come in order, and a range of columns is the innermost
 // loop: at least a cache line of them, and 8192 iterations.
 
-// CHECK-LABEL: func.func @columns
+// CHECK-LABEL: boa.kernel @columns
 // CHECK:         kernel.parallel (%[[BEGIN:.*]], %[[END:.*]]) of 96 grain 16
 // CHECK-NEXT:      scf.for %[[R:.*]] = %{{.*}} to %c1024
 // CHECK-NEXT:        scf.for %[[C:.*]] = %[[BEGIN]] to %[[END]]
 // CHECK-NEXT:          memref.load %{{.*}}[%[[R]], %[[C]]]
-func.func @columns(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @columns(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<1024x96xf32>
   %s = kernel.view %p + 1048576 : memref<96xf32>
   kernel.group columns [96] {
@@ -70,27 +70,27 @@ func.func @columns(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       linalg.yield %0 : f32
     }
   }
-  return
+  boa.return
 }
 
 // -----
 
 // Scattered rows: each range of columns goes through all rows in order.
 
-// CHECK-LABEL: func.func @scatter
+// CHECK-LABEL: boa.kernel @scatter
 // CHECK:         kernel.parallel (%[[BEGIN:.*]], %[[END:.*]]) of 96 grain
 // CHECK:           scf.for %[[C:.*]] = %[[BEGIN]] to %[[END]]
 // CHECK:             %[[TOKEN:.*]] = memref.load %{{.*}} : memref<2x3xi32>
 // CHECK:             %[[ROW:.*]] = arith.index_cast %[[TOKEN]]
 // CHECK:             memref.store %{{.*}}, %{{.*}}[%[[ROW]], %[[C]]] : memref<7x96xf32>
-func.func @scatter(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @scatter(%p: !llvm.ptr, %w: !llvm.ptr) {
   %i = kernel.view %p + 0 : memref<2x3xi32>
   %x = kernel.view %p + 64 : memref<2x3x96xf32>
   %t = kernel.view %w + 0 : memref<7x96xf32>
   kernel.group columns [96] {
     kernel.scatter_rows %i, %x into %t : (memref<2x3xi32>, memref<2x3x96xf32>, memref<7x96xf32>) -> ()
   }
-  return
+  boa.return
 }
 
 // -----
@@ -100,12 +100,12 @@ func.func @scatter(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 
 // A group of one part has no loop over parts.
 
-// CHECK-LABEL: func.func @everything
+// CHECK-LABEL: boa.kernel @everything
 // CHECK:         kernel.parallel (%{{.*}}, %{{.*}}) of 1 grain
 // CHECK-NEXT:      scf.for %[[R:.*]] = %c0 to %c64
 // CHECK-NEXT:        memref.load %{{.*}}[%[[R]]]
 // CHECK-NOT:     scf.for
-func.func @everything(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @everything(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<64xf32>
   %s = kernel.view %p + 1024 : memref<f32>
   kernel.group rows [] {
@@ -116,5 +116,5 @@ func.func @everything(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       linalg.yield %0 : f32
     }
   }
-  return
+  boa.return
 }

@@ -1,4 +1,4 @@
-// RUN: boa-opt %s --pass-pipeline='builtin.module(func.func(cpu-keep-outer-loops,convert-scf-to-cf),cpu-convert-kernel-to-llvm)' | FileCheck %s
+// RUN: boa-opt %s --pass-pipeline='builtin.module(boa.kernel(cpu-keep-outer-loops,convert-scf-to-cf),cpu-convert-kernel-to-llvm)' | FileCheck %s
 // RUN: boa-opt %s --cpu-keep-outer-loops --remarks-filter=boa-kernel 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=REMARK
 
@@ -6,13 +6,13 @@
 
 // CHECK-DAG:   #[[UNROLL:.*]] = #llvm.loop_unroll<disable = true>
 // CHECK-DAG:   #[[KEEP:.*]] = #llvm.loop_annotation<unroll = #[[UNROLL]]>
-// CHECK-LABEL: llvm.func @nested
+// CHECK-LABEL: boa.kernel @nested
 // CHECK:         llvm.store
 // CHECK:         llvm.br ^{{[^{]*$}}
 // CHECK:         llvm.br {{.*}} {loop_annotation = #[[KEEP]]}
 // CHECK-NOT:   loop_annotation
 // REMARK: Passed] keep-outer-loops | {{.*}}Remark=nested, {{.*}} kept=1, loops=2
-func.func @nested(%y: !llvm.ptr, %p: i1) attributes {boa.kernel} {
+boa.kernel @nested(%y: !llvm.ptr, %p: i1) {
   %x = kernel.view %y + 0 : memref<4x8xf32>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -26,5 +26,5 @@ func.func @nested(%y: !llvm.ptr, %p: i1) attributes {boa.kernel} {
       }
     }
   }
-  return
+  boa.return
 }

@@ -16,15 +16,15 @@
 // CHECK-LABEL: func.func private @k_part0
 // CHECK-SAME:    (%[[DATA:.*]]: !llvm.ptr, %{{.*}}: i64, %{{.*}}: i64)
 // CHECK:         call @k_loop0
-// CHECK-LABEL: func.func @k
+// CHECK-LABEL: boa.kernel @k
 // CHECK:         %[[OFFSET:.*]] = llvm.mlir.constant(5000000000 : i64)
 // CHECK:         %[[FIRST:.*]] = llvm.getelementptr %{{.*}}[%[[OFFSET]]]
 // CHECK:         llvm.store %[[FIRST]]
-// CHECK:         %[[F:.*]] = constant @k_part0
+// CHECK:         %[[F:.*]] = func.constant @k_part0
 // CHECK:         call @boa_rt_parallel_for
 // CHECK-NOT:     kernel.parallel
 // REMARK: Passed] outline-loops | {{.*}} functions=1, loops=1
-func.func @k(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @k(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 5000000000 : memref<8x8xf32>
   %part = memref.subview %x[0, 4] [8, 4] [1, 1] : memref<8x8xf32> to memref<8x4xf32, strided<[8, 1], offset: 4>>
   %y = kernel.view %w + 0 : memref<8xf32>
@@ -36,7 +36,7 @@ func.func @k(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       memref.store %0, %y[%r] : memref<8xf32>
     }
   }
-  return
+  boa.return
 }
 
 // -----
@@ -51,13 +51,13 @@ func.func @k(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // CHECK-LABEL: func.func private @same_part0
 // CHECK-NOT:   @same_loop1
 // CHECK-NOT:   @same_part1
-// CHECK-LABEL: func.func @same(
+// CHECK-LABEL: boa.kernel @same(
 // CHECK:         constant @same_part0
 // CHECK:         %[[NEXT:.*]] = llvm.mlir.constant(64 : i64)
 // CHECK:         llvm.getelementptr %{{.*}}[%[[NEXT]]]
 // CHECK:         constant @same_part0
 // REMARK: Passed] outline-loops | {{.*}} functions=1, loops=2
-func.func @same(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @same(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<2x16xf32>
   %x0 = memref.subview %x[0, 0] [1, 16] [1, 1] : memref<2x16xf32> to memref<1x16xf32, strided<[16, 1]>>
   %x1 = memref.subview %x[1, 0] [1, 16] [1, 1] : memref<2x16xf32> to memref<1x16xf32, strided<[16, 1], offset: 16>>
@@ -77,7 +77,7 @@ func.func @same(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       memref.store %0, %y1[%c] : memref<16xf32>
     }
   }
-  return
+  boa.return
 }
 
 // -----
@@ -85,26 +85,26 @@ func.func @same(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // Kernels share them, too: a backward pass computes a forward pass again by the same code.
 
 // CHECK-LABEL: func.func private @forward_part0
-// CHECK-LABEL: func.func @forward(
+// CHECK-LABEL: boa.kernel @forward(
 // CHECK:         constant @forward_part0
 // CHECK-NOT:   @backward_
-// CHECK-LABEL: func.func @backward(
+// CHECK-LABEL: boa.kernel @backward(
 // CHECK:         constant @forward_part0
-func.func @forward(%p: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @forward(%p: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<16xf32>
   %zero = arith.constant 0.0 : f32
   kernel.parallel (%begin, %end) of 16 grain 16 {
     memref.store %zero, %x[%begin] : memref<16xf32>
   }
-  return
+  boa.return
 }
-func.func @backward(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @backward(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %w + 128 : memref<16xf32>
   %zero = arith.constant 0.0 : f32
   kernel.parallel (%begin, %end) of 16 grain 16 {
     memref.store %zero, %x[%begin] : memref<16xf32>
   }
-  return
+  boa.return
 }
 
 // -----
@@ -119,7 +119,7 @@ func.func @backward(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // CHECK-LABEL: func.func private @not_alone_loop1
 // CHECK:         kernel.view %{{.*}} + 0 : memref<4x8xf32>
 // CHECK:         memref.subview %{{.*}}[1, 0]
-func.func @not_alone(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @not_alone(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<2x16xf32>
   %row = memref.subview %x[1, 0] [1, 16] [1, 1] : memref<2x16xf32> to memref<1x16xf32, strided<[16, 1], offset: 16>>
   %y = kernel.view %w + 0 : memref<4x8xf32>
@@ -139,7 +139,7 @@ func.func @not_alone(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       memref.store %0, %part[%c0, %c0] : memref<1x4xf32, strided<[8, 1], offset: 12>>
     }
   }
-  return
+  boa.return
 }
 
 // -----
@@ -152,12 +152,12 @@ func.func @not_alone(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // CHECK-LABEL: func.func private @uneven_loop1
 // CHECK-SAME:    (%{{.*}}: !llvm.ptr {llvm.align = 8 : i64,
 // CHECK-NOT:   @uneven_loop2
-// CHECK-LABEL: func.func @uneven(
+// CHECK-LABEL: boa.kernel @uneven(
 // CHECK:         constant @uneven_part0
 // CHECK:         constant @uneven_part1
 // CHECK:         constant @uneven_part0
 // CHECK:         constant @uneven_part1
-func.func @uneven(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @uneven(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<4x10xf32>
   %x0 = memref.subview %x[0, 0] [1, 10] [1, 1] : memref<4x10xf32> to memref<1x10xf32, strided<[10, 1]>>
   %x1 = memref.subview %x[1, 0] [1, 10] [1, 1] : memref<4x10xf32> to memref<1x10xf32, strided<[10, 1], offset: 10>>
@@ -177,18 +177,18 @@ func.func @uneven(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   kernel.parallel (%begin, %end) of 10 grain 10 {
     memref.store %zero, %x3[%c0, %begin] : memref<1x10xf32, strided<[10, 1], offset: 30>>
   }
-  return
+  boa.return
 }
 
 // -----
 
 // A bit takes a byte: the second row begins 512 bytes behind the first.
 
-// CHECK-LABEL: func.func @bits(
+// CHECK-LABEL: boa.kernel @bits(
 // CHECK:         %[[NEXT:.*]] = llvm.mlir.constant(512 : i64)
 // CHECK:         %[[ROW:.*]] = llvm.getelementptr %{{.*}}[%[[NEXT]]]
 // CHECK:         llvm.store %[[ROW]]
-func.func @bits(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @bits(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<2x512xi1>
   %row = memref.subview %x[1, 0] [1, 512] [1, 1] : memref<2x512xi1> to memref<1x512xi1, strided<[512, 1], offset: 512>>
   %c0 = arith.constant 0 : index
@@ -196,14 +196,14 @@ func.func @bits(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   kernel.parallel (%begin, %end) of 512 grain 512 {
     memref.store %true, %row[%c0, %begin] : memref<1x512xi1, strided<[512, 1], offset: 512>>
   }
-  return
+  boa.return
 }
 
 // -----
 
 // What cannot be computed again in the body is refused.
 
-func.func @captures(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @captures(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8xf32>
   %c0 = arith.constant 0 : index
   %v = memref.load %x[%c0] : memref<8xf32>
@@ -211,5 +211,5 @@ func.func @captures(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   kernel.parallel (%begin, %end) of 8 grain 8 {
     memref.store %v, %x[%begin] : memref<8xf32>
   }
-  return
+  boa.return
 }

@@ -5,7 +5,7 @@
 // The device's code is PTX in the program: what a kernel only reads is loaded as such, memory is
 // in its spaces, bf16 is rounded in one instruction, no function of a library is called.
 
-// CHECK-LABEL: llvm.func @k
+// CHECK-LABEL: boa.kernel @k
 // CHECK:         llvm.call @boa_cuda_launch
 // CHECK:       llvm.mlir.global internal constant @k_launch0_name("k_launch0\00")
 // CHECK:       llvm.mlir.global internal constant @boa_device_names()
@@ -43,12 +43,12 @@
 
 // For a simulation what runs on the host is all there is.
 
-// NONE-LABEL:    llvm.func @k
+// NONE-LABEL:    boa.kernel @k
 // NONE:            llvm.call @boa_cuda_launch
 // NONE-NOT:      boa_device_image
 // NONE-NOT:      gpu.module
 
-func.func @k(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @k(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %a = kernel.argument %p[0]
   %x = kernel.view %a + 64 : memref<8x64xf32>
   %b = kernel.argument %p[1]
@@ -75,5 +75,5 @@ func.func @k(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel
     memref.store %5, %y[%bx, %tx] : memref<8x32xbf16>
     gpu.terminator
   }
-  return
+  boa.return
 }

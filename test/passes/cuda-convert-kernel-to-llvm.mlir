@@ -4,7 +4,7 @@
 
 // A launch passes the queue, the function's number, its extents and its arguments' addresses.
 
-// CHECK-LABEL: llvm.func @launch
+// CHECK-LABEL: boa.kernel @launch
 // CHECK-SAME:    (%[[P:.*]]: !llvm.ptr, %[[W:.*]]: !llvm.ptr, %[[Q:.*]]: !llvm.ptr)
 // CHECK-DAG:     %[[ONE:.*]] = llvm.mlir.constant(1 : i64) : i64
 // CHECK-DAG:     %[[TWO:.*]] = llvm.mlir.constant(2 : i64) : i64
@@ -18,24 +18,24 @@ gpu.module @cuda {
   gpu.func @a(%x: memref<8xf32>) kernel { gpu.return }
   gpu.func @b(%x: memref<8xf32>, %y: memref<8xf32>) kernel { gpu.return }
 }
-func.func @launch(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @launch(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8xf32>
   %y = kernel.view %w + 64 : memref<8xf32>
   kernel.launch @cuda::@b grid [8, 1, 1] block [32, 2, 1] shared 1024 (%x, %y) : memref<8xf32>, memref<8xf32>
-  return
+  boa.return
 }
 
 // -----
 
-// TF32-LABEL: llvm.func @rounded
+// TF32-LABEL: boa.kernel @rounded
 // TF32:         %[[TF32:.*]] = llvm.mlir.constant(2 : i32) : i32
 // TF32:         llvm.call @boa_cuda_gemm(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[TF32]],
-func.func @rounded(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @rounded(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %a = kernel.view %p + 0 : memref<4x4xf32>
   %b = kernel.view %p + 64 : memref<4x4xf32>
   %c = kernel.view %p + 128 : memref<4x4xf32>
   kernel.gemm %a, %b into %c : (memref<4x4xf32>, memref<4x4xf32>, memref<4x4xf32>) -> ()
-  return
+  boa.return
 }
 
 // -----
@@ -43,7 +43,7 @@ func.func @rounded(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.
 // A product passes its extents, types and strides, a bias, what is added and scratch where it has
 // them. What it accumulates into is both what is added and the result.
 
-// CHECK-LABEL: llvm.func @gemm
+// CHECK-LABEL: boa.kernel @gemm
 // CHECK-SAME:    (%[[P:.*]]: !llvm.ptr, %[[W:.*]]: !llvm.ptr, %[[Q:.*]]: !llvm.ptr)
 // CHECK-DAG:     %[[NO:.*]] = llvm.mlir.constant(0 : i32) : i32
 // CHECK-DAG:     %[[YES:.*]] = llvm.mlir.constant(1 : i32) : i32
@@ -55,10 +55,10 @@ func.func @rounded(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.
 // CHECK:         llvm.call @boa_cuda_gemm(%[[Q]], %{{.*}}, %[[NULL]], %[[D:.*]], %[[YES]], %[[D]], %{{.*}}, %[[NULL]])
 // CHECK:         llvm.call @boa_cuda_gemm(%[[Q]], %{{.*}}, %[[NULL]], %[[E:.*]], %[[YES]], %[[D]], %{{.*}}, %[[NULL]])
 // TF32 is of f32 alone.
-// TF32-LABEL: llvm.func @gemm
+// TF32-LABEL: boa.kernel @gemm
 // TF32:         %[[BF16:.*]] = llvm.mlir.constant(1 : i32) : i32
 // TF32:         llvm.call @boa_cuda_gemm(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[BF16]],
-func.func @gemm(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @gemm(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %a = kernel.view %p + 0 : memref<2x3x4xbf16>
   %b = kernel.view %p + 64 : memref<5x4xbf16>
   %c = kernel.view %p + 256 : memref<2x3x5xf32>
@@ -69,7 +69,7 @@ func.func @gemm(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
   %e = kernel.view %p + 2048 : memref<2x3x5xbf16>
   kernel.gemm %a, %b into %d {transpose_b, accumulate} : (memref<2x3x4xbf16>, memref<5x4xbf16>, memref<2x3x5xbf16>) -> ()
   kernel.gemm %a, %b into %d plus %e {transpose_b} : (memref<2x3x4xbf16>, memref<5x4xbf16>, memref<2x3x5xbf16>, memref<2x3x5xbf16>) -> ()
-  return
+  boa.return
 }
 
 // -----
@@ -77,7 +77,7 @@ func.func @gemm(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
 // An offer passes what attention is of, rows with their strides, and scratch with its size;
 // what comes back is a condition.
 
-// CHECK-LABEL: llvm.func @offer
+// CHECK-LABEL: boa.kernel @offer
 // CHECK-SAME:    (%[[P:.*]]: !llvm.ptr, %[[W:.*]]: !llvm.ptr, %[[Q:.*]]: !llvm.ptr)
 // CHECK-DAG:     %[[NO:.*]] = llvm.mlir.constant(0 : i32) : i32
 // CHECK-DAG:     %[[YES:.*]] = llvm.mlir.constant(1 : i32) : i32
@@ -93,7 +93,7 @@ func.func @gemm(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
 // CHECK:         llvm.cond_br %[[IS]]
 // CHECK:         llvm.call @boa_cuda_attention_grad(%[[Q]], %[[NO]], %[[BATCH]], %[[TIME]], %[[HEADS]], %[[BATCH]], %[[COLUMNS]], %[[P]], %[[WIDE]],
 // CHECK-SAME:      %[[WIDE]], %{{.*}}, %[[WIDE]], %{{.*}}, %[[NARROW]], %{{.*}}, %{{.*}}, %[[NARROW]], %{{.*}}, %[[WIDE]], %{{.*}}, %[[WIDE]], %{{.*}}, %[[WIDE]], %{{.*}}, %[[W]], %[[BYTES]])
-func.func @offer(%p: !llvm.ptr, %w: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @offer(%p: !llvm.ptr, %w: !llvm.ptr, %queue: !llvm.ptr) {
   %qkv = kernel.view %p + 0 : memref<2x5x64xbf16>
   %q = memref.reinterpret_cast %qkv to offset: [0], sizes: [2, 5, 32], strides: [320, 64, 1] : memref<2x5x64xbf16> to memref<2x5x32xbf16, strided<[320, 64, 1]>>
   %k = memref.reinterpret_cast %qkv to offset: [32], sizes: [2, 5, 16], strides: [320, 64, 1] : memref<2x5x64xbf16> to memref<2x5x16xbf16, strided<[320, 64, 1], offset: 32>>
@@ -114,35 +114,35 @@ func.func @offer(%p: !llvm.ptr, %w: !llvm.ptr, %queue: !llvm.ptr) attributes {bo
          memref<2x4x5xf32>, memref<128xi8>) -> i1
   cf.br ^end
 ^end:
-  return
+  boa.return
 }
 
 // -----
 
-func.func @unknown(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @unknown(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   // expected-error @below {{'kernel.launch' op expected a function of the device's module, not @cuda::@b}}
   // expected-error @below {{failed to legalize operation 'kernel.launch'}}
   kernel.launch @cuda::@b grid [8, 1, 1] block [32, 2, 1] shared 0 ()
-  return
+  boa.return
 }
 
 // -----
 
-func.func @mixed(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @mixed(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %a = kernel.view %p + 0 : memref<4x4xf32>
   %b = kernel.view %p + 64 : memref<4x4xbf16>
   // expected-error @below {{'kernel.gemm' op expected a and b in f32 or bf16, the result in f32, or bf16 as they are, and a bias of its type}}
   // expected-error @below {{failed to legalize operation 'kernel.gemm'}}
   kernel.gemm %a, %b into %a : (memref<4x4xf32>, memref<4x4xbf16>, memref<4x4xf32>) -> ()
-  return
+  boa.return
 }
 
 // -----
 
-func.func @double(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @double(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %a = kernel.view %p + 0 : memref<4x4xf64>
   // expected-error @below {{'kernel.gemm' op expected a and b in f32 or bf16, the result in f32, or bf16 as they are, and a bias of its type}}
   // expected-error @below {{failed to legalize operation 'kernel.gemm'}}
   kernel.gemm %a, %a into %a : (memref<4x4xf64>, memref<4x4xf64>, memref<4x4xf64>) -> ()
-  return
+  boa.return
 }

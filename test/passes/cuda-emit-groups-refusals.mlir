@@ -5,7 +5,7 @@
 
 // Parts of a difference are not put together by differences.
 
-func.func @difference(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @difference(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<4x128xf32>
   %s = kernel.view %p + 4096 : memref<4xf32>
   kernel.group rows [4] {
@@ -17,7 +17,7 @@ func.func @difference(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       linalg.yield %0 : f32
     }
   }
-  return
+  boa.return
 }
 
 // -----
@@ -25,7 +25,7 @@ func.func @difference(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 #all = affine_map<(r, c) -> (r, c)>
 #column = affine_map<(r, c) -> (c)>
 
-func.func @double(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @double(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<4x128xf64>
   %s = kernel.view %p + 4096 : memref<128xf64>
   kernel.group columns [128] {
@@ -37,7 +37,7 @@ func.func @double(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       linalg.yield %0 : f64
     }
   }
-  return
+  boa.return
 }
 
 // -----
@@ -45,7 +45,7 @@ func.func @double(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 #all = affine_map<(r, h, c) -> (r, h, c)>
 #some = affine_map<(r, h, c) -> (r, c)>
 
-func.func @partly(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @partly(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<4x8x128xf32>
   %s = kernel.view %p + 65536 : memref<4x128xf32>
   kernel.group rows [4] {
@@ -57,7 +57,7 @@ func.func @partly(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       linalg.yield %0 : f32
     }
   }
-  return
+  boa.return
 }
 
 // -----
@@ -67,7 +67,7 @@ func.func @partly(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 
 // One after the other a thread would read what was written; all at once nobody knows.
 
-func.func @itself(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @itself(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<4x128xf32>
   kernel.group rows [4] {
     // expected-error @+1 {{'linalg.generic' op expected not to read results of other iterations}}
@@ -77,7 +77,7 @@ func.func @itself(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       linalg.yield %a : f32
     }
   }
-  return
+  boa.return
 }
 
 // -----
@@ -85,7 +85,7 @@ func.func @itself(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 #all = affine_map<(r, c) -> (r, c)>
 #row = affine_map<(r, c) -> (r)>
 
-func.func @one_for_all(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @one_for_all(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<4x128xf32>
   %s = kernel.view %p + 4096 : memref<4xf32>
   kernel.group rows [4] {
@@ -96,5 +96,5 @@ func.func @one_for_all(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       linalg.yield %a : f32
     }
   }
-  return
+  boa.return
 }

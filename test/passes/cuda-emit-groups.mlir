@@ -12,7 +12,7 @@
 // every thread has after five shuffles: nobody waits, and of the temporary there is
 // nothing in memory.
 
-// CHECK-LABEL: func.func @norm
+// CHECK-LABEL: boa.kernel @norm
 // CHECK-NOT:     memref.alloc
 // CHECK:         gpu.launch blocks(%[[BLOCK:.*]], %{{.*}}, %{{.*}}) in (%{{[^ ]*}} = %c16, %{{[^ ]*}} = %c1, %{{[^ ]*}} = %c1)
 // CHECK-SAME:        threads(%[[LANE:.*]], %[[WARP:.*]], %{{.*}}) in (%{{[^ ]*}} = %c32, %{{[^ ]*}} = %c8, %{{[^ ]*}} = %c1)
@@ -35,7 +35,7 @@
 // CHECK-COUNT-6:   memref.store %{{.*}}, %[[Y]]
 // CHECK-NEXT:      gpu.terminator
 // CHECK-NOT:     kernel.group
-func.func @norm(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @norm(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<2x64x256xf32>
   %y = kernel.view %p + 131072 : memref<2x64x256xf32>
   %weight = kernel.view %w + 0 : memref<256xf32>
@@ -66,7 +66,7 @@ func.func @norm(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       linalg.yield %1 : f32
     }
   }
-  return
+  boa.return
 }
 
 // -----
@@ -77,7 +77,7 @@ func.func @norm(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // What others read of a row's is written once, by one thread. It is read by all of
 // them before: that needs a barrier.
 
-// CHECK-LABEL: func.func @statistic
+// CHECK-LABEL: boa.kernel @statistic
 // CHECK:         gpu.launch
 // CHECK-SAME:        in (%{{[^ ]*}} = %c32, %{{[^ ]*}} = %c4,
 // CHECK:           memref.load %[[S:.*]][%{{.*}}] : memref<4xf32>
@@ -88,7 +88,7 @@ func.func @norm(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // CHECK-NEXT:      scf.if %[[FIRST]]
 // CHECK-NEXT:        memref.store %{{.*}}, %[[S]]
 // CHECK-NOT:       memref.store
-func.func @statistic(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @statistic(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<4x128xf32>
   %s = kernel.view %p + 4096 : memref<4xf32>
   kernel.group rows [4] {
@@ -99,7 +99,7 @@ func.func @statistic(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       linalg.yield %0 : f32
     }
   }
-  return
+  boa.return
 }
 
 // -----
@@ -110,14 +110,14 @@ func.func @statistic(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 
 // Elements that another thread computed come through memory, behind a barrier.
 
-// CHECK-LABEL: func.func @turned
+// CHECK-LABEL: boa.kernel @turned
 // CHECK:         %[[T:.*]] = memref.alloc() : memref<4x128xf32>
 // CHECK:         gpu.launch
 // CHECK:           memref.store %{{.*}}, %[[T]]
 // CHECK:           gpu.barrier
 // CHECK-NOT:       memref.store
 // CHECK:           memref.load %[[T]]
-func.func @turned(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @turned(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<4x128xf32>
   %y = kernel.view %p + 4096 : memref<4x128xf32>
   kernel.group rows [4] {
@@ -134,7 +134,7 @@ func.func @turned(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       linalg.yield %a : f32
     }
   }
-  return
+  boa.return
 }
 
 // -----
@@ -145,7 +145,7 @@ func.func @turned(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // A wide row takes several warps, whose sums meet in workgroup memory. Its own
 // temporary stays in registers.
 
-// CHECK-LABEL: func.func @wide
+// CHECK-LABEL: boa.kernel @wide
 // CHECK-NOT:     memref.alloc
 // CHECK:         gpu.launch
 // CHECK-SAME:        in (%{{[^ ]*}} = %c6, %{{[^ ]*}} = %c1, %{{[^ ]*}} = %c1)
@@ -159,7 +159,7 @@ func.func @turned(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // CHECK-COUNT-3:   gpu.shuffle xor
 // CHECK-NOT:       gpu.barrier
 // CHECK:           memref.store
-func.func @wide(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @wide(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<6x4096xbf16>
   %y = kernel.view %p + 65536 : memref<6x4096xf32>
   %zero = arith.constant 0.0 : f32
@@ -186,7 +186,7 @@ func.func @wide(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       linalg.yield %0 : f32
     }
   }
-  return
+  boa.return
 }
 
 // -----
@@ -197,7 +197,7 @@ func.func @wide(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // Rows too long for registers are gone through in a loop, the rest of them behind it.
 // The last elements of an odd number are only some threads'.
 
-// CHECK-LABEL: func.func @long
+// CHECK-LABEL: boa.kernel @long
 // CHECK:         gpu.launch
 // CHECK-SAME:        in (%{{[^ ]*}} = %c1024,
 // CHECK:           scf.for %{{.*}} = %c0 to %c12 step %c1 iter_args
@@ -212,7 +212,7 @@ func.func @wide(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // CHECK:             memref.store %{{.*}}, %[[X]]
 // CHECK:           scf.if %[[IS]]
 // CHECK-NEXT:        memref.store %{{.*}}, %[[X]]
-func.func @long(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @long(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<3x50257xf32>
   %zero = arith.constant 0.0 : f32
   kernel.group rows [3] {
@@ -233,7 +233,7 @@ func.func @long(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       linalg.yield %1 : f32
     }
   }
-  return
+  boa.return
 }
 
 // -----
@@ -244,14 +244,14 @@ func.func @long(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // Rows too long for registers are read when an op goes through them: behind the barriers
 // that its other operands ask for, which is what the next one to write them waits for.
 
-// CHECK-LABEL: func.func @read_late
+// CHECK-LABEL: boa.kernel @read_late
 // CHECK:         memref.store %{{.*}}, %[[B:.*]][%{{.*}} : memref<2x128x160xf32>
 // CHECK:         gpu.barrier
 // CHECK:         memref.load %[[A:.*]][%{{.*}} : memref<2x160x128xf32>
 // CHECK:         memref.load %[[B]][
 // CHECK:         gpu.barrier
 // CHECK:         memref.store %{{.*}}, %[[A]][
-func.func @read_late(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @read_late(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<2x128x160xf32>
   %a = kernel.view %p + 262144 : memref<2x160x128xf32>
   %b = kernel.view %p + 524288 : memref<2x128x160xf32>
@@ -274,20 +274,20 @@ func.func @read_late(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       linalg.yield %0 : f32
     }
   }
-  return
+  boa.return
 }
 
 // And so are they written: the first of two results does not go before the barrier that
 // the second one needs.
 
-// CHECK-LABEL: func.func @write_late
+// CHECK-LABEL: boa.kernel @write_late
 // CHECK:         memref.load %[[B:.*]][%{{.*}} : memref<2x128x160xf32>
 // CHECK:         gpu.barrier
 // CHECK-DAG:     memref.store %{{.*}}, %[[A:.*]][%{{.*}} : memref<2x160x128xf32>
 // CHECK-DAG:     memref.store %{{.*}}, %[[B]][
 // CHECK:         gpu.barrier
 // CHECK:         memref.load %[[A]][
-func.func @write_late(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @write_late(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<2x160x128xf32>
   %a = kernel.view %p + 262144 : memref<2x160x128xf32>
   %b = kernel.view %p + 524288 : memref<2x128x160xf32>
@@ -309,7 +309,7 @@ func.func @write_late(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       linalg.yield %0 : f32
     }
   }
-  return
+  boa.return
 }
 
 // -----
@@ -319,7 +319,7 @@ func.func @write_late(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // Elementwise ops alike: a thread for each 16 bytes, here of the wider type; blocks
 // that fit the rows, so that no thread has nothing to do.
 
-// CHECK-LABEL: func.func @flat
+// CHECK-LABEL: boa.kernel @flat
 // CHECK:         gpu.launch
 // CHECK-SAME:        in (%{{[^ ]*}} = %c256, %{{[^ ]*}} = %c1, %{{[^ ]*}} = %c1)
 // CHECK-SAME:        threads(%[[X:.*]], %[[Y:.*]], %{{.*}}) in (%{{[^ ]*}} = %c48, %{{[^ ]*}} = %c4, %{{[^ ]*}} = %c1)
@@ -331,7 +331,7 @@ func.func @write_late(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // CHECK-COUNT-4:   memref.store %{{.*}}, %[[A]]
 // CHECK-COUNT-4:   memref.store %{{.*}}, %{{.*}} : memref<16x64x192xf32>
 // CHECK-NEXT:      gpu.terminator
-func.func @flat(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @flat(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<16x64x192xbf16>
   %y = kernel.view %w + 0 : memref<16x64x192xf32>
   kernel.group rows [16, 64] {
@@ -349,7 +349,7 @@ func.func @flat(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       linalg.yield %0 : bf16
     }
   }
-  return
+  boa.return
 }
 
 // -----
@@ -358,7 +358,7 @@ func.func @flat(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 
 // Any number of elements; eight of bf16 are 16 bytes, but 12 are no multiple of it.
 
-// CHECK-LABEL: func.func @sizes
+// CHECK-LABEL: boa.kernel @sizes
 // CHECK:         gpu.launch
 // CHECK-SAME:        in (%{{[^ ]*}} = %c1, {{.*}} in (%{{[^ ]*}} = %c3,
 // CHECK-COUNT-4:   memref.store
@@ -369,7 +369,7 @@ func.func @flat(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // CHECK:           %[[IS:.*]] = arith.cmpi ult, %{{.*}}, %c257
 // CHECK:           scf.if %[[IS]]
 // CHECK-NEXT:        memref.store
-func.func @sizes(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @sizes(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<12xbf16>
   %y = kernel.view %w + 0 : memref<257xf32>
   %half = arith.constant 0.5 : bf16
@@ -380,25 +380,24 @@ func.func @sizes(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   kernel.group rows [257] {
     linalg.fill ins(%zero : f32) outs(%y : memref<257xf32>)
   }
-  return
+  boa.return
 }
 
 // A condition takes a byte: sixteen of them side by side.
 
-// CHECK-LABEL: func.func @conditions
-// CHECK-SAME:    attributes {boa.kernel}
+// CHECK-LABEL: boa.kernel @conditions
 // CHECK:         gpu.launch
 // CHECK-SAME:        threads({{.*}}) in (%{{[^ ]*}} = %c8, %{{[^ ]*}} = %c1, %{{[^ ]*}} = %c1)
 // CHECK-COUNT-16:  memref.load
 // CHECK-COUNT-16:  memref.store
 // CHECK-NEXT:      gpu.terminator
-func.func @conditions(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @conditions(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<2x64xi1>
   %y = kernel.view %w + 0 : memref<2x64xi1>
   kernel.group rows [2] {
     linalg.copy ins(%x : memref<2x64xi1>) outs(%y : memref<2x64xi1>)
   }
-  return
+  boa.return
 }
 
 // -----
@@ -412,7 +411,7 @@ func.func @conditions(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // added up by shuffles, those of all warps by the first slice's threads, which add
 // what was there before.
 
-// CHECK-LABEL: func.func @columns
+// CHECK-LABEL: boa.kernel @columns
 // CHECK:         gpu.launch
 // CHECK-SAME:        in (%{{[^ ]*}} = %c96, %{{[^ ]*}} = %c1, %{{[^ ]*}} = %c1)
 // CHECK-SAME:        threads(%[[X:.*]], %[[Y:.*]], %{{.*}}) in (%{{[^ ]*}} = %c2, %{{[^ ]*}} = %c128, %{{[^ ]*}} = %c1)
@@ -431,7 +430,7 @@ func.func @conditions(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // CHECK:             %[[OLD:.*]] = memref.load %[[S:.*]][%{{.*}}] : memref<768xf32>
 // CHECK:             arith.addf %[[OLD]]
 // CHECK:             memref.store %{{.*}}, %[[S]]
-func.func @columns(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @columns(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x128x768xf32>
   %s = kernel.view %w + 0 : memref<768xf32>
   %t = kernel.view %w + 4096 : memref<768xf32>
@@ -450,7 +449,7 @@ func.func @columns(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       linalg.yield %1 : f32
     }
   }
-  return
+  boa.return
 }
 
 // -----
@@ -461,7 +460,7 @@ func.func @columns(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // Few rows for many results: a thread adds up its own. The columns beside them, of
 // other loops, are a launch of their own.
 
-// CHECK-LABEL: func.func @short_columns
+// CHECK-LABEL: boa.kernel @short_columns
 // CHECK:         gpu.launch
 // CHECK:           gpu.barrier
 // CHECK:         gpu.launch
@@ -471,7 +470,7 @@ func.func @columns(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // CHECK:           scf.if
 // CHECK-NEXT:        memref.load
 // CHECK:           memref.store %{{.*}} : memref<64x193xf32>
-func.func @short_columns(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @short_columns(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<4x64x193xf32>
   %y = kernel.view %p + 1048576 : memref<999x193xf32>
   %s = kernel.view %w + 0 : memref<64x193xf32>
@@ -490,7 +489,7 @@ func.func @short_columns(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       linalg.yield %0 : f32
     }
   }
-  return
+  boa.return
 }
 
 // -----
@@ -502,7 +501,7 @@ func.func @short_columns(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // op's own indices are what they were. Groups behind one another are one launch, in
 // which the sum is where it was: its first value is not read, its last written.
 
-// CHECK-LABEL: func.func @everything
+// CHECK-LABEL: boa.kernel @everything
 // CHECK:         gpu.launch
 // CHECK-SAME:        in (%{{[^ ]*}} = %c1, {{.*}} threads(%[[THREAD:.*]], %{{.*}}, %{{.*}}) in (%{{[^ ]*}} = %c256,
 // CHECK-SAME:        workgroup
@@ -517,7 +516,7 @@ func.func @short_columns(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // CHECK:         return
 // REMARK: [Passed] emit-groups | {{.*}}joined with the group before it
 // REMARK-NOT: remark:
-func.func @everything(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @everything(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x128xi32>
   %s = kernel.view %w + 0 : memref<f32>
   %zero = arith.constant 0.0 : f32
@@ -537,7 +536,7 @@ func.func @everything(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
       linalg.yield %1 : f32
     }
   }
-  return
+  boa.return
 }
 
 // -----
@@ -546,7 +545,7 @@ func.func @everything(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // It lists the indices that are, and adds their rows to the table's in this order,
 // reading four at once.
 
-// CHECK-LABEL: func.func @scatter
+// CHECK-LABEL: boa.kernel @scatter
 // CHECK:         gpu.launch
 // CHECK-SAME:        in (%{{[^ ]*}} = %c32, {{.*}} threads(%[[LANE:.*]], %{{.*}}, %{{.*}}) in (%{{[^ ]*}} = %c32,
 // CHECK-SAME:        workgroup(%[[LIST:.*]] : memref<128xi32, #gpu.address_space<workgroup>>)
@@ -566,12 +565,12 @@ func.func @everything(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // CHECK-COUNT-32:      arith.select
 // CHECK:             gpu.barrier
 // CHECK-COUNT-8:     memref.store %{{.*}}, %[[TABLE]]
-func.func @scatter(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @scatter(%p: !llvm.ptr, %w: !llvm.ptr) {
   %i = kernel.view %p + 0 : memref<8x4xi32>
   %x = kernel.view %p + 4096 : memref<8x4x256xf32>
   %t = kernel.view %w + 0 : memref<77x256xf32>
   kernel.group columns [256] {
     kernel.scatter_rows %i, %x into %t : (memref<8x4xi32>, memref<8x4x256xf32>, memref<77x256xf32>) -> ()
   }
-  return
+  boa.return
 }

@@ -4,7 +4,7 @@
 // multiplied; one barrier is between a strip's last use and its next copy. A warp has a quarter:
 // two by four tiles, of two steps along the sum. Where rows of c end within a block, it looks.
 
-// CHECK-LABEL: func.func @narrow
+// CHECK-LABEL: boa.kernel @narrow
 // CHECK:         memref.collapse_shape %{{.*}} {{\[\[}}0, 1], [2]] : memref<2x50x96xbf16> into memref<100x96xbf16>
 // CHECK:         gpu.launch blocks({{.*}}) in ({{.*}} = %c2, {{.*}} = %c1, {{.*}} = %c1) threads({{.*}}) in ({{.*}} = %c128, {{.*}} = %c1, {{.*}} = %c1)
 // CHECK-SAME:    workgroup({{.*}} : memref<192x32xbf16, #gpu.address_space<workgroup>>, {{.*}} : memref<96x64xbf16, #gpu.address_space<workgroup>>)
@@ -35,13 +35,13 @@
 // CHECK:           arith.truncf
 // CHECK:           memref.store {{.*}} : memref<100x64xbf16>
 // CHECK-NOT:     kernel.gemm
-func.func @narrow(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @narrow(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %a = kernel.view %p + 0 : memref<2x50x96xbf16>
   %b = kernel.view %p + 32768 : memref<96x64xbf16>
   %bias = kernel.view %p + 65536 : memref<64xbf16>
   %c = kernel.view %w + 0 : memref<2x50x64xbf16>
   kernel.gemm %a, %b bias %bias into %c {accumulate} : (memref<2x50x96xbf16>, memref<96x64xbf16>, memref<64xbf16>, memref<2x50x64xbf16>) -> ()
-  return
+  boa.return
 }
 
 // -----
@@ -49,7 +49,7 @@ func.func @narrow(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.k
 // f32: 256 threads with 4 x 4 elements each. Rows of a begin anywhere: it is loaded element by
 // element, with zeros past its end.
 
-// CHECK-LABEL: func.func @wide
+// CHECK-LABEL: boa.kernel @wide
 // CHECK:         gpu.launch {{.*}} threads({{.*}}) in ({{.*}} = %c256, {{.*}} = %c1)
 // CHECK-SAME:    workgroup({{.*}} : memref<48x64xf32, #gpu.address_space<workgroup>>, {{.*}} : memref<192x16xf32, #gpu.address_space<workgroup>>)
 // CHECK-COUNT-4: memref.load {{.*}} : memref<30x33xf32>
@@ -61,7 +61,7 @@ func.func @narrow(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.k
 // CHECK-NOT:     math.fma
 // CHECK:         memref.load {{.*}} : memref<33x20xf32>
 // CHECK:         memref.store {{.*}} : memref<33x20xf32, strided<[64, 1]>>
-func.func @wide(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @wide(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %a = kernel.view %p + 0 : memref<30x33xf32>
   %b = kernel.view %p + 32768 : memref<20x32xf32>
   %b30 = memref.subview %b[0, 0] [20, 30] [1, 1] : memref<20x32xf32> to memref<20x30xf32, strided<[32, 1]>>
@@ -69,34 +69,34 @@ func.func @wide(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
   %all = kernel.view %w + 0 : memref<33x64xf32>
   %c = memref.subview %all[0, 0] [33, 20] [1, 1] : memref<33x64xf32> to memref<33x20xf32, strided<[64, 1]>>
   kernel.gemm %a, %b30 into %c plus %addend {transpose_a, transpose_b} : (memref<30x33xf32>, memref<20x30xf32, strided<[32, 1]>>, memref<33x20xf32, strided<[64, 1]>>, memref<33x20xf32>) -> ()
-  return
+  boa.return
 }
 
 // -----
 
-func.func @refused(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @refused(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %all = kernel.view %p + 0 : memref<2x60x96xbf16>
   %a = memref.subview %all[0, 0, 0] [2, 50, 96] [1, 1, 1] : memref<2x60x96xbf16> to memref<2x50x96xbf16, strided<[5760, 96, 1]>>
   %b = kernel.view %p + 32768 : memref<96x64xbf16>
   %c = kernel.view %w + 0 : memref<2x50x64xbf16>
   // expected-error @+1 {{'kernel.gemm' op expected rows of its operands to be evenly apart}}
   kernel.gemm %a, %b into %c : (memref<2x50x96xbf16, strided<[5760, 96, 1]>>, memref<96x64xbf16>, memref<2x50x64xbf16>) -> ()
-  return
+  boa.return
 }
 
 // -----
 
 // A table of ten million tokens has more blocks of columns than may be along y: they are along x.
 
-// CHECK-LABEL: func.func @table
+// CHECK-LABEL: boa.kernel @table
 // CHECK:         gpu.launch blocks(%[[X:[^,]*]], %[[Y:[^,]*]], %{{.*}}) in (%{{.*}} = %c78125, %{{.*}} = %c2, %{{.*}} = %c1) threads
 // CHECK-DAG:     %[[ROW:.*]] = arith.muli %[[Y]], %c128
 // CHECK-DAG:     %[[COLUMN:.*]] = arith.muli %[[X]], %c128
 // CHECK:         memref.store {{.*}} : memref<256x10000000xf32>
-func.func @table(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @table(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %a = kernel.view %p + 0 : memref<32x256xf32>
   %b = kernel.view %p + 32768 : memref<32x10000000xf32>
   %c = kernel.view %w + 0 : memref<256x10000000xf32>
   kernel.gemm %a, %b into %c {transpose_a} : (memref<32x256xf32>, memref<32x10000000xf32>, memref<256x10000000xf32>) -> ()
-  return
+  boa.return
 }

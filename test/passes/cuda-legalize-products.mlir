@@ -7,7 +7,7 @@
 // The narrower operand is widened into a temporary, and every product has scratch. Groups take
 // the cast.
 
-// CHECK-LABEL: func.func @widened
+// CHECK-LABEL: boa.kernel @widened
 // CHECK-DAG:     %[[X:.*]] = kernel.view %{{.*}} + 0 : memref<2x32x64xf32>
 // CHECK-DAG:     %[[W:.*]] = kernel.view %{{.*}} + 0 : memref<64x16xbf16>
 // CHECK:         %[[WIDE:.*]] = memref.alloc() : memref<64x16xf32>
@@ -15,11 +15,11 @@
 // CHECK:           arith.extf
 // CHECK:         %[[SCRATCH:.*]] = memref.alloc() {alignment = 256 : i64} : memref<33554432xi8>
 // CHECK:         kernel.gemm %[[X]], %[[WIDE]] into %{{.*}} scratch %[[SCRATCH]] {accumulate} : (memref<2x32x64xf32>, memref<64x16xf32>, memref<2x32x16xf32>, memref<33554432xi8>) -> ()
-// GROUPS-LABEL: func.func @widened
-// GROUPS-SAME:    boa.workspace
+// GROUPS-LABEL: boa.kernel @widened
+// GROUPS-SAME:    workspace
 // GROUPS:         kernel.group rows [64]
 // GROUPS:         kernel.gemm
-func.func @widened(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @widened(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %0 = kernel.argument %p[0]
   %1 = kernel.argument %p[1]
   %2 = kernel.argument %p[2]
@@ -27,19 +27,19 @@ func.func @widened(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.
   %b = kernel.view %1 + 0 : memref<64x16xbf16>
   %y = kernel.view %2 + 0 : memref<2x32x16xf32>
   kernel.gemm %x, %b into %y {accumulate} : (memref<2x32x64xf32>, memref<64x16xbf16>, memref<2x32x16xf32>) -> ()
-  return
+  boa.return
 }
 
 // A bias is of the result's type.
 
-// CHECK-LABEL: func.func @bias
+// CHECK-LABEL: boa.kernel @bias
 // CHECK:         %[[BIAS:.*]] = memref.alloc() : memref<16xbf16>
 // CHECK:         linalg.generic {{.*}} outs(%[[BIAS]] : memref<16xbf16>)
 // CHECK:           arith.truncf
 // CHECK:         kernel.gemm %{{.*}}, %{{.*}} bias %[[BIAS]] into %{{.*}} scratch
 // CHECK-NOT:     linalg.generic
 // CHECK:         kernel.gemm %{{.*}}, %{{.*}} bias %{{.*}} into %{{.*}} scratch %{{.*}} : (memref<32x64xbf16>, memref<64x16xbf16>, memref<16xf32>, memref<32x16xf32>, memref<33554432xi8>)
-func.func @bias(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @bias(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<32x64xbf16>
   %b = kernel.view %p + 4096 : memref<64x16xbf16>
   %bias = kernel.view %p + 8192 : memref<16xf32>
@@ -47,13 +47,13 @@ func.func @bias(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
   %z = kernel.view %p + 32768 : memref<32x16xf32>
   kernel.gemm %x, %b bias %bias into %y : (memref<32x64xbf16>, memref<64x16xbf16>, memref<16xf32>, memref<32x16xbf16>) -> ()
   kernel.gemm %x, %b bias %bias into %z : (memref<32x64xbf16>, memref<64x16xbf16>, memref<16xf32>, memref<32x16xf32>) -> ()
-  return
+  boa.return
 }
 
 // Of products of one weight, one after another, it is widened once; but anew when another was, or when
 // it was written.
 
-// CHECK-LABEL: func.func @blocks
+// CHECK-LABEL: boa.kernel @blocks
 // CHECK-DAG:     %[[W:.*]] = kernel.view %{{.*}} + 0 : memref<64x16xbf16>
 // CHECK-DAG:     %[[V:.*]] = kernel.view %{{.*}} + 2048 : memref<64x16xbf16>
 // CHECK:         linalg.generic {{.*}} ins(%[[W]] : {{.*}}) outs(%[[WIDE:[^ ]*]] :
@@ -68,7 +68,7 @@ func.func @bias(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
 // CHECK:         kernel.gemm %{{.*}}, %[[CHANGED]] into
 // REMARK: :[[#@LINE+9]]:3: remark: [Passed] legalize-products | {{.*}}reads an operand that an earlier product widened
 // REMARK-NOT: remark:
-func.func @blocks(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @blocks(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %b = kernel.view %w + 0 : memref<64x16xbf16>
   %c = kernel.view %w + 2048 : memref<64x16xbf16>
   %x = kernel.view %p + 0 : memref<32x64xf32>
@@ -80,5 +80,5 @@ func.func @blocks(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.k
   kernel.gemm %x, %b into %y {accumulate} : (memref<32x64xf32>, memref<64x16xbf16>, memref<32x16xf32>) -> ()
   linalg.fill ins(%zero : bf16) outs(%b : memref<64x16xbf16>)
   kernel.gemm %x, %b into %y {accumulate} : (memref<32x64xf32>, memref<64x16xbf16>, memref<32x16xf32>) -> ()
-  return
+  boa.return
 }

@@ -3,7 +3,7 @@
 // Of bf16, on tensor cores. A block of four warps owns 64 queries of a head; tiles of 32 keys and
 // values are in shared memory twice, with rows of an odd number of 16 bytes. Blocks of later queries
 // have more keys, and come first.
-// CHECK-LABEL: func.func @forward
+// CHECK-LABEL: boa.kernel @forward
 // CHECK: gpu.launch blocks(%[[X:[a-z0-9]+]], {{.*}}) in ({{.*}} = %c4, {{.*}} = %c4, {{.*}} = %c2) threads({{.*}}) in ({{.*}} = %c128, {{.*}} = %c1, {{.*}} = %c1)
 // CHECK-SAME: workgroup({{.*}} : memref<64x40xbf16, #gpu.address_space<workgroup>>, {{.*}} : memref<64x40xbf16, #gpu.address_space<workgroup>>)
 // CHECK: %[[OWN:.*]] = arith.muli %[[X]], %c64
@@ -41,7 +41,7 @@
 // CHECK: math.log
 // CHECK: memref.store {{.*}} : memref<2x4x256xf32>
 // CHECK: memref.store {{.*}} : memref<2x256x128xbf16>
-func.func @forward(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @forward(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) {
   %q = kernel.view %buffers + 0 : memref<2x256x128xbf16>
   %kv = kernel.view %buffers + 262144 : memref<2x2x256x64xbf16>
   %k = memref.subview %kv[0, 0, 0, 0] [1, 2, 256, 64] [1, 1, 1, 1] : memref<2x2x256x64xbf16> to memref<2x256x64xbf16, strided<[16384, 64, 1]>>
@@ -51,14 +51,14 @@ func.func @forward(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr
   kernel.attention %q, %k, %v into %y, %lse {causal, heads = 4 : i64, kv_heads = 2 : i64}
       : (memref<2x256x128xbf16>, memref<2x256x64xbf16, strided<[16384, 64, 1]>>, memref<2x256x64xbf16, strided<[16384, 64, 1], offset: 32768>>,
          memref<2x256x128xbf16>, memref<2x4x256xf32>) -> ()
-  return
+  boa.return
 }
 
 // -----
 
 // The gradient: sums of y * dy, then dq, then dk and dv. Heads of 20 columns are filled up to 32, and their
 // rows, which begin anywhere, are loaded element by element. Behind the sequence rows are zeros.
-// CHECK-LABEL: func.func @gradient
+// CHECK-LABEL: boa.kernel @gradient
 // CHECK: %[[DELTA:.*]] = memref.alloc() : memref<1x2x100xf32>
 // CHECK: gpu.launch
 // CHECK: memref.store {{.*}}, %[[DELTA]]
@@ -76,7 +76,7 @@ func.func @forward(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr
 // CHECK: memref.store {{.*}} : memref<1x100x20xbf16>
 // CHECK-NOT: gpu.launch
 // CHECK-NOT: kernel.attention_grad
-func.func @gradient(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @gradient(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) {
   %q = kernel.view %buffers + 0 : memref<1x100x40xbf16>
   %k = kernel.view %buffers + 65536 : memref<1x100x20xbf16>
   %v = kernel.view %buffers + 131072 : memref<1x100x20xbf16>
@@ -89,21 +89,21 @@ func.func @gradient(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.pt
   kernel.attention_grad %q, %k, %v, %y, %lse, %dy into %dq, %dk, %dv {heads = 2 : i64, kv_heads = 1 : i64}
       : (memref<1x100x40xbf16>, memref<1x100x20xbf16>, memref<1x100x20xbf16>, memref<1x100x40xbf16>, memref<1x2x100xf32>,
          memref<1x100x40xbf16>, memref<1x100x40xbf16>, memref<1x100x20xbf16>, memref<1x100x20xbf16>) -> ()
-  return
+  boa.return
 }
 
 // -----
 
 // Of heads of more than 128 columns dv and dk have a launch each: a thread's registers hold the sums of one.
-// CHECK-LABEL: func.func @long
+// CHECK-LABEL: boa.kernel @long
 // CHECK-COUNT-4: gpu.launch
 // CHECK-NOT: gpu.launch
-func.func @long(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @long(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) {
   %q = kernel.view %buffers + 0 : memref<1x64x144xbf16>
   %lse = kernel.view %buffers + 65536 : memref<1x1x64xf32>
   %dq = kernel.view %workspace + 0 : memref<1x64x144xbf16>
   kernel.attention_grad %q, %q, %q, %q, %lse, %q into %dq, %dq, %dq {heads = 1 : i64, kv_heads = 1 : i64}
       : (memref<1x64x144xbf16>, memref<1x64x144xbf16>, memref<1x64x144xbf16>, memref<1x64x144xbf16>, memref<1x1x64xf32>,
          memref<1x64x144xbf16>, memref<1x64x144xbf16>, memref<1x64x144xbf16>, memref<1x64x144xbf16>) -> ()
-  return
+  boa.return
 }

@@ -7,27 +7,27 @@
 // RUN:   --cuda-code-pipeline | FileCheck %s --check-prefix=CODE
 
 // A library may take attention in bf16; the program computes it where it does not.
-// CHECK-LABEL: func.func @forward
+// CHECK-LABEL: boa.kernel @forward
 // CHECK:         %[[SCRATCH:.*]] = memref.alloc() {alignment = 256 : i64} : memref<262144xi8>
 // CHECK:         %[[TAKEN:.*]] = kernel.offer_attention %{{.*}}, %{{.*}}, %{{.*}} into %{{.*}}, %{{.*}} scratch %[[SCRATCH]] {causal, heads = 4 : i64, kv_heads = 2 : i64}
 // CHECK:         %[[LEFT:.*]] = arith.xori %[[TAKEN]], %true
 // CHECK:         scf.if %[[LEFT]] {
 // CHECK-NEXT:      kernel.attention %{{.*}} into {{.*}} -> ()
 // CHECK-NEXT:    }
-// EMIT-LABEL:  func.func @forward
-// EMIT-SAME:     boa.own_workspace = 0 : i64, boa.workspace = 262144
+// EMIT-LABEL:  boa.kernel @forward
+// EMIT-SAME:     workspace 262144 scratch 262144
 // EMIT:          kernel.offer_attention
 // EMIT:          scf.if
 // EMIT:            gpu.launch
 // One call, and a launch under a condition.
-// CODE-LABEL:  llvm.func @forward
+// CODE-LABEL:  boa.kernel @forward
 // CODE-SAME:     %{{.*}}: !llvm.ptr, %[[W:.*]]: !llvm.ptr, %[[Q:.*]]: !llvm.ptr)
 // CODE:          %[[TAKEN:.*]] = llvm.call @boa_cuda_attention(%[[Q]], %{{.*}}) : {{.*}} -> i32
 // CODE:          %[[IS:.*]] = llvm.icmp "ne" %[[TAKEN]],
 // CODE:          llvm.cond_br
 // CODE:          llvm.call @boa_cuda_launch(%[[Q]],
 // REMARK: Passed] offer-attention | {{.*}} scratch=262144
-func.func @forward(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @forward(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) {
   %q = kernel.view %buffers + 0 : memref<2x50x128xbf16>
   %kv = kernel.view %buffers + 65536 : memref<2x50x128xbf16>
   %k = memref.subview %kv[0, 0, 0] [2, 50, 64] [1, 1, 1] : memref<2x50x128xbf16> to memref<2x50x64xbf16, strided<[6400, 128, 1]>>
@@ -37,30 +37,30 @@ func.func @forward(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr
   kernel.attention %q, %k, %v into %y, %lse {causal, heads = 4 : i64, kv_heads = 2 : i64}
       : (memref<2x50x128xbf16>, memref<2x50x64xbf16, strided<[6400, 128, 1]>>, memref<2x50x64xbf16, strided<[6400, 128, 1], offset: 64>>,
          memref<2x50x128xbf16>, memref<2x4x50xf32>) -> ()
-  return
+  boa.return
 }
 
 // -----
 
 // A gradient has scratch for the gradients of all scores, and for those of keys by head: of each
 // of two sequences' two heads 64 x 64, in whole tiles of 128, twice 64 x 128 beside them.
-// CHECK-LABEL: func.func @gradient
+// CHECK-LABEL: boa.kernel @gradient
 // CHECK-DAG:     %[[SCRATCH:.*]] = memref.alloc() {alignment = 256 : i64} : memref<266240xi8>
 // CHECK-DAG:     %[[DELTA:.*]] = memref.alloc() : memref<2x2x64xf32>
 // CHECK:         kernel.offer_attention_grad {{.*}} scratch %[[DELTA]], %[[SCRATCH]] {heads = 2 : i64, kv_heads = 1 : i64}
 // CHECK:         scf.if
 // CHECK-NEXT:      kernel.attention_grad
 // What the program's own launches need is elsewhere in time; without the library it would be that alone.
-// EMIT-LABEL:  func.func @gradient
-// EMIT-SAME:     boa.own_workspace = 1024 : i64, boa.workspace = 267264
+// EMIT-LABEL:  boa.kernel @gradient
+// EMIT-SAME:     workspace 267264 scratch 266240
 // EMIT:          kernel.offer_attention_grad
 // EMIT:          scf.if
 // EMIT-COUNT-3:    gpu.launch
-// CODE-LABEL:  llvm.func @gradient
+// CODE-LABEL:  boa.kernel @gradient
 // CODE:          llvm.call @boa_cuda_attention_grad(
 // CODE:          llvm.cond_br
 // CODE-COUNT-3:  llvm.call @boa_cuda_launch(
-func.func @gradient(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @gradient(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) {
   %q = kernel.view %buffers + 0 : memref<2x64x256xbf16>
   %k = kernel.view %buffers + 65536 : memref<2x64x128xbf16>
   %v = kernel.view %buffers + 131072 : memref<2x64x128xbf16>
@@ -73,19 +73,19 @@ func.func @gradient(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.pt
   kernel.attention_grad %q, %k, %v, %y, %lse, %dy into %dq, %dk, %dv {heads = 2 : i64, kv_heads = 1 : i64}
       : (memref<2x64x256xbf16>, memref<2x64x128xbf16>, memref<2x64x128xbf16>, memref<2x64x256xbf16>, memref<2x2x64xf32>,
          memref<2x64x256xbf16>, memref<2x64x256xbf16>, memref<2x64x128xbf16>, memref<2x64x128xbf16>) -> ()
-  return
+  boa.return
 }
 
 // -----
 
 // What no library takes is not offered: f32, heads that are not of whole 16 bytes, windows,
 // documents.
-// CHECK-LABEL: func.func @own
+// CHECK-LABEL: boa.kernel @own
 // CHECK-NOT:     kernel.offer_attention
 // CHECK-COUNT-4: kernel.attention
-// EMIT-LABEL:  func.func @own
-// CODE-LABEL:  llvm.func @own
-func.func @own(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
+// EMIT-LABEL:  boa.kernel @own
+// CODE-LABEL:  boa.kernel @own
+boa.kernel @own(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) {
   %q = kernel.view %buffers + 0 : memref<1x8x32xf32>
   %y = kernel.view %buffers + 65536 : memref<1x8x32xf32>
   %lse = kernel.view %buffers + 131072 : memref<1x1x8xf32>
@@ -105,20 +105,20 @@ func.func @own(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) at
   // expected-warning @below {{it is within documents, of which several share a sequence; with document_mask = false it is across them}}
   kernel.attention %s, %s, %s documents %starts into %t, %lse {causal, heads = 1 : i64, kv_heads = 1 : i64}
       : (memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x8x16xbf16>, memref<1x8xi32>, memref<1x8x16xbf16>, memref<1x1x8xf32>) -> ()
-  return
+  boa.return
 }
 
 // -----
 
 // Of long sequences gradients are taken part by part, here four of eight heads; of very long ones
 // not at all: one head of these would be 2 x 65536 x 65536 bytes.
-// CHECK-LABEL: func.func @long
+// CHECK-LABEL: boa.kernel @long
 // CHECK:         memref.alloc() {alignment = 256 : i64} : memref<536875008xi8>
 // CHECK:         kernel.offer_attention_grad {{.*}} : (memref<1x8192x64xbf16>,
 // CHECK-NOT:     kernel.offer_attention_grad
-// EMIT-LABEL:  func.func @long
-// CODE-LABEL:  llvm.func @long
-func.func @long(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
+// EMIT-LABEL:  boa.kernel @long
+// CODE-LABEL:  boa.kernel @long
+boa.kernel @long(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) {
   %x = kernel.view %buffers + 0 : memref<1x8192x64xbf16>
   %lse = kernel.view %buffers + 1048576 : memref<1x8x8192xf32>
   %dx = kernel.view %buffers + 2097152 : memref<1x8192x64xbf16>
@@ -132,5 +132,5 @@ func.func @long(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) a
   kernel.attention_grad %y, %y, %y, %y, %sum, %y into %dy, %dy, %dy {heads = 4 : i64, kv_heads = 4 : i64}
       : (memref<1x65536x64xbf16>, memref<1x65536x64xbf16>, memref<1x65536x64xbf16>, memref<1x65536x64xbf16>, memref<1x4x65536xf32>,
          memref<1x65536x64xbf16>, memref<1x65536x64xbf16>, memref<1x65536x64xbf16>, memref<1x65536x64xbf16>) -> ()
-  return
+  boa.return
 }

@@ -7,7 +7,7 @@
 // What is written where there is a barrier is not
 // `noalias`: LLVM would take what was read before the barrier for what is there behind it.
 
-// CHECK-LABEL: func.func @k
+// CHECK-LABEL: boa.kernel @k
 // CHECK:         %[[X:.*]] = kernel.view %{{.*}} + 64 : memref<8x64xf32>
 // CHECK:         %[[Y:.*]] = kernel.view %{{.*}} + 4096 : memref<8xf32>
 // CHECK:         kernel.launch @cuda::@k_launch0 grid [8, 1, 1] block [32, 2, 1] shared 0(%[[X]], %[[Y]]) : memref<8x64xf32>, memref<8xf32>
@@ -26,7 +26,7 @@
 // CHECK:           gpu.return
 // CHECK:         gpu.func @k_launch1({{.*}}: memref<8xf32> {llvm.align = 256 : i64, llvm.noalias})
 // REMARK: Passed] outline-launches | {{.*}} functions=2, launches=2
-func.func @k(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @k(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %x = kernel.view %p + 64 : memref<8x64xf32>
   %part = memref.subview %x[0, 4] [8, 32] [1, 1] : memref<8x64xf32> to memref<8x32xf32, strided<[64, 1], offset: 4>>
   %y = kernel.view %w + 4096 : memref<8xf32>
@@ -52,20 +52,20 @@ func.func @k(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel
     memref.store %zero, %y[%c0] : memref<8xf32>
     gpu.terminator
   }
-  return
+  boa.return
 }
 
 // -----
 
 // Launches that do the same with other rows are of one function.
 
-// CHECK-LABEL: func.func @same
+// CHECK-LABEL: boa.kernel @same
 // CHECK:         kernel.launch @cuda::@same_launch0 grid [1, 1, 1] block [32, 1, 1] shared 0(%[[X0:.*]], %{{.*}}) : memref<1x64xf32, strided<[64, 1]>>, memref<64xf32>
 // CHECK:         kernel.launch @cuda::@same_launch0 grid [1, 1, 1] block [32, 1, 1] shared 0(%[[X1:.*]], %{{.*}}) : memref<1x64xf32, strided<[64, 1], offset: 64>>, memref<64xf32>
 // CHECK:         gpu.func @same_launch0(%{{.*}}: memref<1x64xf32> {llvm.align = 16 : i64, llvm.noalias}, %{{.*}}: memref<64xf32> {llvm.align = 256 : i64, llvm.noalias})
 // CHECK-NOT:     gpu.func
 // REMARK: Passed] outline-launches | {{.*}} functions=1, launches=2
-func.func @same(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @same(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<2x64xf32>
   %x0 = memref.subview %x[0, 0] [1, 64] [1, 1] : memref<2x64xf32> to memref<1x64xf32, strided<[64, 1]>>
   %x1 = memref.subview %x[1, 0] [1, 64] [1, 1] : memref<2x64xf32> to memref<1x64xf32, strided<[64, 1], offset: 64>>
@@ -86,14 +86,14 @@ func.func @same(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
     memref.store %0, %y1[%tx] : memref<64xf32>
     gpu.terminator
   }
-  return
+  boa.return
 }
 
 // -----
 
 // A constant is the device's, where a launch reads it.
 
-// CHECK-LABEL: func.func @table
+// CHECK-LABEL: boa.kernel @table
 // CHECK-NOT:     memref.get_global
 // CHECK-NOT:   memref.global
 // CHECK:       gpu.module @cuda {
@@ -101,7 +101,7 @@ func.func @same(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
 // CHECK:         gpu.func @table_launch0
 // CHECK:           memref.get_global @cosines
 memref.global "private" constant @cosines : memref<4xf32> = dense<[1.0, 0.5, 0.25, 0.0]>
-func.func @table(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @table(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %table = memref.get_global @cosines : memref<4xf32>
   %y = kernel.view %p + 0 : memref<4xf32>
   %c1 = arith.constant 1 : index
@@ -112,18 +112,18 @@ func.func @table(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ke
     memref.store %0, %y[%tx] : memref<4xf32>
     gpu.terminator
   }
-  return
+  boa.return
 }
 
 // -----
 
 memref.global "private" constant @weights : memref<4x4xf32> = dense<1.0>
-func.func @host(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @host(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   // expected-error @below {{'memref.get_global' op expected constants to be read by launches alone}}
   %table = memref.get_global @weights : memref<4x4xf32>
   %y = kernel.view %p + 0 : memref<4x4xf32>
   kernel.gemm %table, %table into %y : (memref<4x4xf32>, memref<4x4xf32>, memref<4x4xf32>) -> ()
-  return
+  boa.return
 }
 
 // -----
@@ -131,21 +131,21 @@ func.func @host(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
 // Under a condition, too.
 
 memref.global "private" constant @table : memref<4x4xf32> = dense<1.0>
-func.func @inside(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr, %is: i1) attributes {boa.kernel} {
+boa.kernel @inside(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr, %is: i1) {
   %y = kernel.view %p + 0 : memref<4x4xf32>
   scf.if %is {
     // expected-error @below {{'memref.get_global' op expected constants to be read by launches alone}}
     %table = memref.get_global @table : memref<4x4xf32>
     kernel.gemm %table, %table into %y : (memref<4x4xf32>, memref<4x4xf32>, memref<4x4xf32>) -> ()
   }
-  return
+  boa.return
 }
 
 // -----
 
 // Memory that has no place yet.
 
-func.func @nowhere(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @nowhere(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %x = memref.alloc() : memref<8xf32>
   %zero = arith.constant 0.0 : f32
   %c1 = arith.constant 1 : index
@@ -155,12 +155,12 @@ func.func @nowhere(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.
     memref.store %zero, %x[%c1] : memref<8xf32>
     gpu.terminator
   }
-  return
+  boa.return
 }
 
 // -----
 
-func.func @dynamic(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @dynamic(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %c1 = arith.constant 1 : index
   %x = kernel.view %p + 0 : memref<8xindex>
   %n = memref.load %x[%c1] : memref<8xindex>
@@ -169,12 +169,12 @@ func.func @dynamic(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.
              threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
     gpu.terminator
   }
-  return
+  boa.return
 }
 
 // -----
 
-func.func @blocks(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @blocks(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %c1 = arith.constant 1 : index
   // expected-error @below {{'gpu.launch' op expected one block, without clusters, tokens and private memory}}
   gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
@@ -183,12 +183,12 @@ func.func @blocks(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.k
   ^end:
     gpu.terminator
   }
-  return
+  boa.return
 }
 
 // -----
 
-func.func @many(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @many(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %c1 = arith.constant 1 : index
   %many = arith.constant 70000 : index
   // expected-error @+1 {{expected at most 65535 blocks along z: make micro_batch smaller}}
@@ -196,14 +196,14 @@ func.func @many(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
              threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
     gpu.terminator
   }
-  return
+  boa.return
 }
 
 // -----
 
 // Heads are along y: a smaller micro_batch has as many.
 
-func.func @heads(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @heads(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %c1 = arith.constant 1 : index
   %many = arith.constant 70000 : index
   // expected-error @+1 {{expected at most 65535 blocks along y: give attention fewer heads}}
@@ -211,12 +211,12 @@ func.func @heads(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ke
              threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
     gpu.terminator
   }
-  return
+  boa.return
 }
 
 // -----
 
-func.func @threads(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @threads(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %c1 = arith.constant 1 : index
   %many = arith.constant 70000 : index
   // expected-error-re @+1 {{expected at most 1024 threads along x{{$}}}}
@@ -224,12 +224,12 @@ func.func @threads(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.
              threads(%tx, %ty, %tz) in (%sx = %many, %sy = %c1, %sz = %c1) {
     gpu.terminator
   }
-  return
+  boa.return
 }
 
 // -----
 
-func.func @own(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @own(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %c1 = arith.constant 1 : index
   // expected-error @below {{'gpu.launch' op expected one block, without clusters, tokens and private memory}}
   gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
@@ -237,5 +237,5 @@ func.func @own(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kern
              private(%m : memref<4xf32, #gpu.address_space<private>>) {
     gpu.terminator
   }
-  return
+  boa.return
 }

@@ -12,17 +12,17 @@
 // the columns that there are. The workspace is as large as that, 2 x 16 x 50264 x 2 bytes: `max` is in
 // registers.
 
-// CHECK-LABEL: func.func @logits
+// CHECK-LABEL: boa.kernel @logits
 // CHECK:         %[[PADDED:.*]] = memref.alloc() : memref<2x16x50264xbf16>
 // CHECK:         %[[L:.*]] = memref.subview %[[PADDED]][0, 0, 0] [2, 16, 50257] [1, 1, 1]
 // CHECK:         kernel.gemm %{{.*}}, %{{.*}} into %[[L]] {transpose_b} : (memref<2x16x64xbf16>, memref<50257x64xbf16>, memref<2x16x50257xbf16, strided<[804224, 50264, 1]>>)
 // CHECK:         linalg.generic {{.*}} ins(%[[L]] :
 // CHECK:         kernel.gemm %[[L]], %{{.*}} into %{{.*}} :
-// CODE-LABEL: func.func @logits
-// CODE-SAME:    boa.workspace = 3216896 : i64
+// CODE-LABEL: boa.kernel @logits
+// CODE-SAME:    workspace 3216896 {
 // REMARK: Passed] pad-rows | {{.*}} columns=50257, padded=50264
 // REMARK-NOT: remark:
-func.func @logits(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @logits(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %0 = kernel.argument %p[0]
   %x = kernel.view %0 + 0 : memref<2x16x64xbf16>
   %table = kernel.view %0 + 4096 : memref<50257x64xbf16>
@@ -48,15 +48,15 @@ func.func @logits(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.k
     linalg.yield %s : bf16
   }
   kernel.gemm %l, %table into %y : (!logits, memref<50257x64xbf16>, memref<2x16x64xbf16>) -> ()
-  return
+  boa.return
 }
 
 // What is aligned stays, and what no product touches, and what somebody views otherwise.
 
-// CHECK-LABEL: func.func @stay
+// CHECK-LABEL: boa.kernel @stay
 // CHECK-NOT:     memref.subview
 // CHECK:         return
-func.func @stay(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @stay(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %0 = kernel.argument %p[0]
   %x = kernel.view %0 + 0 : memref<16x8xbf16>
   %a = memref.alloc() : memref<16x24xbf16>
@@ -70,15 +70,15 @@ func.func @stay(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
   kernel.gemm %x, %c into %v : (memref<16x8xbf16>, memref<8x9xbf16>, memref<16x9xbf16>) -> ()
   %e = memref.collapse_shape %v [[0, 1]] : memref<16x9xbf16> into memref<144xbf16>
   linalg.fill ins(%zero : bf16) outs(%e : memref<144xbf16>)
-  return
+  boa.return
 }
 
 // A product reads what it adds and writes its sum by one stride: neither is padded, nor is a temporary between two.
 
-// CHECK-LABEL: func.func @residual
+// CHECK-LABEL: boa.kernel @residual
 // CHECK-NOT:     memref.subview
 // CHECK:         return
-func.func @residual(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @residual(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %0 = kernel.argument %p[0]
   %x = kernel.view %0 + 0 : memref<16x12xbf16>
   %b = kernel.view %0 + 4096 : memref<12x12xbf16>
@@ -87,5 +87,5 @@ func.func @residual(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa
   %h = memref.alloc() : memref<16x12xbf16>
   kernel.gemm %x, %b into %h plus %x : (memref<16x12xbf16>, memref<12x12xbf16>, memref<16x12xbf16>, memref<16x12xbf16>) -> ()
   kernel.gemm %h, %b into %y plus %h : (memref<16x12xbf16>, memref<12x12xbf16>, memref<16x12xbf16>, memref<16x12xbf16>) -> ()
-  return
+  boa.return
 }

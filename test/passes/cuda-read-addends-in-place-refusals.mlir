@@ -27,7 +27,7 @@ func.func @elements(%a: memref<8x4xf32>, %b: memref<4x4xf32>, %c: memref<8x4xbf1
 
 // -----
 
-func.func @stride(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @stride(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %a = kernel.view %p + 0 : memref<8x4xf32>
   %b = kernel.view %p + 256 : memref<4x4xf32>
   %wide = kernel.view %p + 512 : memref<8x8xf32>
@@ -36,5 +36,5 @@ func.func @stride(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.k
   // expected-error @below {{'kernel.gemm' op expected the addend and c to have one stride of rows}}
   // expected-error @below {{failed to legalize operation 'kernel.gemm'}}
   kernel.gemm %a, %b into %y plus %c : (memref<8x4xf32>, memref<4x4xf32>, memref<8x4xf32>, memref<8x4xf32, strided<[8, 1]>>) -> ()
-  return
+  boa.return
 }

@@ -7,7 +7,7 @@
 
 // A residual that others need, too: the product reads it where it is.
 
-// CHECK-LABEL: func.func @residual
+// CHECK-LABEL: boa.kernel @residual
 // CHECK-DAG:     %[[X:.*]] = kernel.view %arg0 + 0 :
 // CHECK-DAG:     %[[H:.*]] = kernel.view %arg1 + 0 :
 // CHECK-NOT:     linalg.generic
@@ -15,7 +15,7 @@
 // CHECK-NEXT:    kernel.gemm %{{.*}}, %{{.*}} into %[[H]] {accumulate}
 // CHECK-NEXT:    return
 // REMARK: Passed] read-addends-in-place | {{.*}} elements=64
-func.func @residual(%p: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @residual(%p: !llvm.ptr, %q: !llvm.ptr) {
   %x = kernel.view %p + 0 : !rows
   %w = kernel.view %p + 256 : !rows
   %h = kernel.view %q + 0 : !rows
@@ -28,7 +28,7 @@ func.func @residual(%p: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
   kernel.gemm %x, %w into %t : (!rows, !rows, !rows) -> ()
   kernel.gemm %t, %w into %h {accumulate} : (!rows, !rows, !rows) -> ()
   kernel.gemm %t, %t into %h {accumulate} : (!rows, !rows, !rows) -> ()
-  return
+  boa.return
 }
 
 // -----
@@ -38,10 +38,10 @@ func.func @residual(%p: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
 
 // Not where it is written, or the copy read, before the product is.
 
-// CHECK-LABEL: func.func @written_between
+// CHECK-LABEL: boa.kernel @written_between
 // CHECK:         linalg.generic
 // CHECK:         kernel.gemm {{.*}} {accumulate}
-func.func @written_between(%p: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @written_between(%p: !llvm.ptr, %q: !llvm.ptr) {
   %x = kernel.view %p + 0 : !rows
   %w = kernel.view %p + 256 : !rows
   %h = kernel.view %q + 0 : !rows
@@ -52,13 +52,13 @@ func.func @written_between(%p: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel}
   }
   kernel.gemm %w, %w into %x : (!rows, !rows, !rows) -> ()
   kernel.gemm %w, %w into %h {accumulate} : (!rows, !rows, !rows) -> ()
-  return
+  boa.return
 }
 
-// CHECK-LABEL: func.func @read_between
+// CHECK-LABEL: boa.kernel @read_between
 // CHECK:         linalg.generic
 // CHECK:         kernel.gemm {{.*}} {accumulate}
-func.func @read_between(%p: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @read_between(%p: !llvm.ptr, %q: !llvm.ptr) {
   %x = kernel.view %p + 0 : !rows
   %w = kernel.view %p + 256 : !rows
   %h = kernel.view %q + 0 : !rows
@@ -70,7 +70,7 @@ func.func @read_between(%p: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
   }
   kernel.gemm %h, %w into %t : (!rows, !rows, !rows) -> ()
   kernel.gemm %t, %w into %h {accumulate} : (!rows, !rows, !rows) -> ()
-  return
+  boa.return
 }
 
 // -----
@@ -84,14 +84,14 @@ func.func @read_between(%p: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
 // Nor where rows lie at other distances, but where both are parts of wider rows, side by side. What
 // overlaps stays, too.
 
-// CHECK-LABEL: func.func @strides
+// CHECK-LABEL: boa.kernel @strides
 // CHECK:         linalg.generic
 // CHECK:         kernel.gemm {{.*}} {accumulate}
 // CHECK-NOT:     linalg.generic
 // CHECK:         kernel.gemm {{.*}} plus
 // CHECK:         linalg.generic
 // CHECK:         kernel.gemm {{.*}} {accumulate}
-func.func @strides(%p: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @strides(%p: !llvm.ptr, %q: !llvm.ptr) {
   %x = kernel.view %p + 0 : !rows
   %y = kernel.view %q + 0 : memref<8x24xf32>
   %0 = memref.subview %y[0, 0] [8, 8] [1, 1] : memref<8x24xf32> to !left
@@ -115,5 +115,5 @@ func.func @strides(%p: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
     linalg.yield %in : f32
   }
   kernel.gemm %x, %x into %2 {accumulate} : (!rows, !rows, !late) -> ()
-  return
+  boa.return
 }

@@ -8,7 +8,7 @@
 // the first sums over the columns: the few come first, and the many are added to them. The second has a row for
 // each column of the logits.
 
-// CHECK-LABEL: func.func @head
+// CHECK-LABEL: boa.kernel @head
 // CHECK-DAG:     %[[X:.*]] = kernel.view %{{.*}} + 0 : memref<2x512x256xbf16>
 // CHECK-DAG:     %[[TABLE:.*]] = kernel.view %{{.*}} + 1048576 : memref<4099x256xbf16>
 // CHECK-DAG:     %[[L:.*]] = memref.subview %{{.*}}[0, 0, 0] [2, 512, 4099] [1, 1, 1]
@@ -28,7 +28,7 @@
 // CHECK:         return
 // REMARK-COUNT-3: Passed] split-products | {{.*}} aligned=4096, columns=4099
 // REMARK-NOT: remark:
-func.func @head(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @head(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %0 = kernel.argument %p[0]
   %x = kernel.view %0 + 0 : memref<2x512x256xbf16>
   %table = kernel.view %0 + 1048576 : memref<4099x256xbf16>
@@ -40,15 +40,15 @@ func.func @head(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
   kernel.gemm %x, %table into %l {transpose_b} : (memref<2x512x256xbf16>, memref<4099x256xbf16>, !logits) -> ()
   kernel.gemm %l, %table into %y : (!logits, memref<4099x256xbf16>, memref<2x512x256xbf16>) -> ()
   kernel.gemm %l, %x into %d {accumulate, transpose_a} : (!logits, memref<2x512x256xbf16>, memref<4099x256xf32>) -> ()
-  return
+  boa.return
 }
 
 // What stays: rows that begin anywhere, sums that a result in bf16 holds already, products in f32, small ones, and whole 16 bytes.
 
-// CHECK-LABEL: func.func @stay
+// CHECK-LABEL: boa.kernel @stay
 // CHECK-NOT:     memref.subview
 // CHECK:         return
-func.func @stay(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @stay(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %0 = kernel.argument %p[0]
   %x = kernel.view %0 + 0 : memref<1024x256xbf16>
   %odd = kernel.view %0 + 1048576 : memref<256x4099xbf16>
@@ -71,5 +71,5 @@ func.func @stay(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) attributes {boa.ker
   %wideb = kernel.view %3 + 8388608 : memref<257x256xf32>
   %widec = kernel.view %3 + 16777216 : memref<4096x256xf32>
   kernel.gemm %wide, %wideb into %widec : (memref<4096x257xf32, strided<[260, 1]>>, memref<257x256xf32>, memref<4096x256xf32>) -> ()
-  return
+  boa.return
 }

@@ -3,16 +3,16 @@
 // RUN:   | FileCheck %s --check-prefix=REMARK
 
 // The first temporary is dead when the third is made: they share memory. 64-byte
-// alignment; the total is on the function.
+// alignment; the total is on the kernel.
 
-// CHECK-LABEL: func.func @reuse
-// CHECK-SAME:    %[[W:[a-z0-9]*]]: !llvm.ptr) attributes {boa.kernel, boa.workspace = 512 : i64}
+// CHECK-LABEL: boa.kernel @reuse
+// CHECK-SAME:    %[[W:[a-z0-9]*]]: !llvm.ptr) workspace 512 {
 // CHECK-NOT:     memref.alloc
 // CHECK:         kernel.view %[[W]] + 0 : memref<8x8xf32>
 // CHECK:         kernel.view %[[W]] + 256 : memref<8x7xf32>
 // CHECK:         kernel.view %[[W]] + 0 : memref<8x7xf32>
 // REMARK: Analysis] assign-workspace | {{.*}}Remark=reuse, {{.*}} apart=768, bytes=512, temporaries=3
-func.func @reuse(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @reuse(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x8xf32>
   %m = kernel.view %p + 256 : memref<8x7xf32>
   %n = kernel.view %p + 512 : memref<7x7xf32>
@@ -23,36 +23,36 @@ func.func @reuse(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   kernel.gemm %a, %m into %b : (memref<8x8xf32>, memref<8x7xf32>, memref<8x7xf32>) -> ()
   kernel.gemm %b, %n into %c : (memref<8x7xf32>, memref<7x7xf32>, memref<8x7xf32>) -> ()
   kernel.gemm %x, %c into %m : (memref<8x8xf32>, memref<8x7xf32>, memref<8x7xf32>) -> ()
-  return
+  boa.return
 }
 
 // -----
 
 // A temporary may ask for more than 64 bytes, as the scratch of a library does.
 
-// CHECK-LABEL: func.func @aligned
-// CHECK-SAME:    boa.workspace = 320 : i64
+// CHECK-LABEL: boa.kernel @aligned
+// CHECK-SAME:    workspace 320 {
 // CHECK:         kernel.view %{{.*}} + 0 : memref<8x5xf32>
 // CHECK:         kernel.view %{{.*}} + 256 : memref<64xi8>
-func.func @aligned(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @aligned(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x8xf32>
   %m = kernel.view %p + 256 : memref<8x5xf32>
   %a = memref.alloc() : memref<8x5xf32>
   %s = memref.alloc() {alignment = 256 : i64} : memref<64xi8>
   kernel.gemm %x, %m into %a scratch %s : (memref<8x8xf32>, memref<8x5xf32>, memref<8x5xf32>, memref<64xi8>) -> ()
   kernel.gemm %x, %a into %m : (memref<8x8xf32>, memref<8x5xf32>, memref<8x5xf32>) -> ()
-  return
+  boa.return
 }
 
 // -----
 
 // A use through a view keeps it alive.
 
-// CHECK-LABEL: func.func @views
-// CHECK-SAME:    boa.workspace = 512 : i64
+// CHECK-LABEL: boa.kernel @views
+// CHECK-SAME:    workspace 512 {
 // CHECK:         kernel.view %{{.*}} + 0 : memref<8x8xf32>
 // CHECK:         kernel.view %{{.*}} + 256 : memref<8x8xf32>
-func.func @views(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @views(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x8xf32>
   %a = memref.alloc() : memref<8x8xf32>
   %b = memref.alloc() : memref<8x8xf32>
@@ -60,14 +60,14 @@ func.func @views(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   kernel.gemm %x, %x into %a : (memref<8x8xf32>, memref<8x8xf32>, memref<8x8xf32>) -> ()
   kernel.gemm %x, %x into %b : (memref<8x8xf32>, memref<8x8xf32>, memref<8x8xf32>) -> ()
   kernel.gemm %b, %v into %v {accumulate} : (memref<8x8xf32>, memref<8x4xf32, strided<[8, 1]>>, memref<8x4xf32, strided<[8, 1]>>) -> ()
-  return
+  boa.return
 }
 
 // -----
 
-func.func @dynamic(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @dynamic(%p: !llvm.ptr, %w: !llvm.ptr) {
   %n = arith.constant 8 : index
   // expected-error @below {{expected a static size at the top of a kernel}}
   %a = memref.alloc(%n) : memref<?xf32>
-  return
+  boa.return
 }

@@ -22,7 +22,7 @@
 // 2 sequences of 24 rows, each in a block of 16 and one of 8. The sum of the losses goes on from
 // block to block.
 
-// CHECK-LABEL: func.func @forward
+// CHECK-LABEL: boa.kernel @forward
 // CHECK-NOT:     2x24x32xf32
 // CHECK:         %[[X0:.*]] = tensor.extract_slice %[[X:.*]][0, 0, 0] [1, 16, 4] [1, 1, 1]
 // CHECK:         %[[L0:.*]] = kernel.gemm %[[X0]], %[[W:.*]] into %{{.*}} {transpose_b} : {{.*}} -> tensor<1x16x32xf32>
@@ -40,12 +40,12 @@
 // CHECK:         linalg.generic {{.*}} ins(%[[SUM3]]
 // CHECK:         return
 // REMARK: [Passed] block-rows | {{.*}}blocks=4, of=16, rows=48, to=8
-func.func @forward(%x: tensor<2x24x4xf32>, %w: tensor<32x4xf32>, %t: tensor<2x24xi32>)
-    -> tensor<f32> attributes {boa.kernel} {
+boa.kernel @forward(%x: tensor<2x24x4xf32>, %w: tensor<32x4xf32>, %t: tensor<2x24xi32>)
+    -> tensor<f32> {
   %y = boa.linear %x, %w transpose
       : (tensor<2x24x4xf32>, tensor<32x4xf32>) -> tensor<2x24x32xf32>
   %loss = boa.cross_entropy %y, %t : (tensor<2x24x32xf32>, tensor<2x24xi32>) -> tensor<f32>
-  return %loss : tensor<f32>
+  boa.return %loss : tensor<f32>
 }
 
 // -----
@@ -53,7 +53,7 @@ func.func @forward(%x: tensor<2x24x4xf32>, %w: tensor<32x4xf32>, %t: tensor<2x24
 // The gradients of weight and bias go on from block to block, beginning with what is
 // given, and nothing as wide as the logits is left of all rows.
 
-// CHECK-LABEL: func.func @backward
+// CHECK-LABEL: boa.kernel @backward
 // CHECK-SAME:    %[[DW:arg[0-9]+]]: tensor<4x32xf32>, %[[DB:arg[0-9]+]]: tensor<32xf32>)
 // CHECK-NOT:     2x24x32xf32
 // CHECK:         %[[L0:.*]] = kernel.gemm {{.*}} bias {{.*}} -> tensor<1x16x32xf32>
@@ -65,10 +65,10 @@ func.func @forward(%x: tensor<2x24x4xf32>, %w: tensor<32x4xf32>, %t: tensor<2x24
 // CHECK-DAG:     %{{.*}} = linalg.generic {{.*}} outs(%[[DB0]] : tensor<32xf32>)
 // CHECK-DAG:     %{{.*}} = kernel.gemm {{.*}} into %[[DW0]] {accumulate, transpose_a}
 // REMARK: [Passed] block-rows | {{.*}}blocks=4, of=16, rows=48, to=8
-func.func @backward(%x: tensor<2x24x4xf32>, %w: tensor<4x32xf32>, %b: tensor<32xf32>,
+boa.kernel @backward(%x: tensor<2x24x4xf32>, %w: tensor<4x32xf32>, %b: tensor<32xf32>,
                     %t: tensor<2x24xi32>, %d: tensor<f32>, %dw0: tensor<4x32xf32>,
                     %db0: tensor<32xf32>)
-    -> (tensor<2x24x4xf32>, tensor<4x32xf32>, tensor<32xf32>) attributes {boa.kernel} {
+    -> (tensor<2x24x4xf32>, tensor<4x32xf32>, tensor<32xf32>) {
   %y = boa.linear %x, %w bias %b
       : (tensor<2x24x4xf32>, tensor<4x32xf32>, tensor<32xf32>) -> tensor<2x24x32xf32>
   %dy = boa.cross_entropy_grad %y, %t, %d
@@ -80,105 +80,105 @@ func.func @backward(%x: tensor<2x24x4xf32>, %w: tensor<4x32xf32>, %b: tensor<32x
   %db = boa.sum_leading %dy : tensor<2x24x32xf32> to tensor<32xf32>
   %dw1 = boa.add %dw0, %dw : tensor<4x32xf32>, tensor<4x32xf32>
   %db1 = boa.add %db0, %db : tensor<32xf32>, tensor<32xf32>
-  return %dx, %dw1, %db1 : tensor<2x24x4xf32>, tensor<4x32xf32>, tensor<32xf32>
+  boa.return %dx, %dw1, %db1 : tensor<2x24x4xf32>, tensor<4x32xf32>, tensor<32xf32>
 }
 
 // -----
 
 // A gradient that nothing is added to begins with the first block.
 
-// CHECK-LABEL: func.func @sum_begins
+// CHECK-LABEL: boa.kernel @sum_begins
 // CHECK:         %[[FIRST:.*]] = kernel.gemm {{.*}} {transpose_a} : {{.*}} -> tensor<4x32xf32>
 // CHECK:         %[[SECOND:.*]] = kernel.gemm {{.*}} into %[[FIRST]] {accumulate, transpose_a}
 // CHECK:         kernel.gemm {{.*}} into %[[SECOND]] {accumulate, transpose_a}
-func.func @sum_begins(%x: tensor<1x48x4xf32>, %w: tensor<4x32xf32>, %t: tensor<1x48xi32>,
-                      %d: tensor<f32>) -> tensor<4x32xf32> attributes {boa.kernel} {
+boa.kernel @sum_begins(%x: tensor<1x48x4xf32>, %w: tensor<4x32xf32>, %t: tensor<1x48xi32>,
+                      %d: tensor<f32>) -> tensor<4x32xf32> {
   %y = boa.linear %x, %w : (tensor<1x48x4xf32>, tensor<4x32xf32>) -> tensor<1x48x32xf32>
   %dy = boa.cross_entropy_grad %y, %t, %d
       : (tensor<1x48x32xf32>, tensor<1x48xi32>, tensor<f32>) -> tensor<1x48x32xf32>
   %dw = boa.linear_weight_grad %x, %dy
       : (tensor<1x48x4xf32>, tensor<1x48x32xf32>) -> tensor<4x32xf32>
-  return %dw : tensor<4x32xf32>
+  boa.return %dw : tensor<4x32xf32>
 }
 
 // -----
 
 // Of short sequences a block holds several, whole: 5 of 6 rows are 2, 2 and 1.
 
-// CHECK-LABEL: func.func @sequences
+// CHECK-LABEL: boa.kernel @sequences
 // CHECK:         kernel.gemm {{.*}} -> tensor<2x6x32xf32>
 // CHECK:         kernel.gemm {{.*}} -> tensor<2x6x32xf32>
 // CHECK:         kernel.gemm {{.*}} -> tensor<1x6x32xf32>
 // CHECK-NOT:     kernel.gemm
-func.func @sequences(%x: tensor<5x6x4xf32>, %w: tensor<4x32xf32>, %t: tensor<5x6xi32>)
-    -> tensor<f32> attributes {boa.kernel} {
+boa.kernel @sequences(%x: tensor<5x6x4xf32>, %w: tensor<4x32xf32>, %t: tensor<5x6xi32>)
+    -> tensor<f32> {
   %y = boa.linear %x, %w : (tensor<5x6x4xf32>, tensor<4x32xf32>) -> tensor<5x6x32xf32>
   %loss = boa.cross_entropy %y, %t : (tensor<5x6x32xf32>, tensor<5x6xi32>) -> tensor<f32>
-  return %loss : tensor<f32>
+  boa.return %loss : tensor<f32>
 }
 
 // -----
 
 // Of one sequence canonicalization has made the place in the batch a constant.
 
-// CHECK-LABEL: func.func @one_sequence
+// CHECK-LABEL: boa.kernel @one_sequence
 // CHECK:         kernel.gemm {{.*}} -> tensor<1x16x32xf32>
 // CHECK:         tensor.extract %{{.*}}[%c0,
 // CHECK:         kernel.gemm {{.*}} -> tensor<1x8x32xf32>
 // CHECK:         tensor.extract %{{.*}}[%c0,
 // CHECK-NOT:     kernel.gemm
-func.func @one_sequence(%x: tensor<1x24x4xf32>, %w: tensor<4x32xf32>, %t: tensor<1x24xi32>)
-    -> tensor<f32> attributes {boa.kernel} {
+boa.kernel @one_sequence(%x: tensor<1x24x4xf32>, %w: tensor<4x32xf32>, %t: tensor<1x24xi32>)
+    -> tensor<f32> {
   %y = boa.linear %x, %w : (tensor<1x24x4xf32>, tensor<4x32xf32>) -> tensor<1x24x32xf32>
   %loss = boa.cross_entropy %y, %t : (tensor<1x24x32xf32>, tensor<1x24xi32>) -> tensor<f32>
-  return %loss : tensor<f32>
+  boa.return %loss : tensor<f32>
 }
 
 // -----
 
 // A hidden layer is not reduced by rows, and left alone.
 
-// CHECK-LABEL: func.func @hidden
+// CHECK-LABEL: boa.kernel @hidden
 // CHECK:         kernel.gemm {{.*}} -> tensor<1x48x32xf32>
 // REMARK: [Missed] block-rows | {{.*}}Reason="nothing reduces its rows"
-func.func @hidden(%x: tensor<1x48x4xf32>, %w: tensor<4x32xf32>, %v: tensor<32x4xf32>)
-    -> tensor<1x48x4xf32> attributes {boa.kernel} {
+boa.kernel @hidden(%x: tensor<1x48x4xf32>, %w: tensor<4x32xf32>, %v: tensor<32x4xf32>)
+    -> tensor<1x48x4xf32> {
   %y = boa.linear %x, %w : (tensor<1x48x4xf32>, tensor<4x32xf32>) -> tensor<1x48x32xf32>
   %g = boa.gelu %y : tensor<1x48x32xf32>
   %z = boa.linear %g, %v : (tensor<1x48x32xf32>, tensor<32x4xf32>) -> tensor<1x48x4xf32>
-  return %z : tensor<1x48x4xf32>
+  boa.return %z : tensor<1x48x4xf32>
 }
 
 // -----
 
 // Logits that are wanted as they are.
 
-// CHECK-LABEL: func.func @logits
+// CHECK-LABEL: boa.kernel @logits
 // CHECK:         kernel.gemm {{.*}} -> tensor<1x48x32xf32>
-// REMARK: [Missed] block-rows | {{.*}}Reason="func.return does not take it row by row"
-func.func @logits(%x: tensor<1x48x4xf32>, %w: tensor<4x32xf32>, %t: tensor<1x48xi32>)
-    -> (tensor<f32>, tensor<1x48x32xf32>) attributes {boa.kernel} {
+// REMARK: [Missed] block-rows | {{.*}}Reason="boa.return does not take it row by row"
+boa.kernel @logits(%x: tensor<1x48x4xf32>, %w: tensor<4x32xf32>, %t: tensor<1x48xi32>)
+    -> (tensor<f32>, tensor<1x48x32xf32>) {
   %y = boa.linear %x, %w : (tensor<1x48x4xf32>, tensor<4x32xf32>) -> tensor<1x48x32xf32>
   %loss = boa.cross_entropy %y, %t : (tensor<1x48x32xf32>, tensor<1x48xi32>) -> tensor<f32>
-  return %loss, %y : tensor<f32>, tensor<1x48x32xf32>
+  boa.return %loss, %y : tensor<f32>, tensor<1x48x32xf32>
 }
 
 // -----
 
 // A gradient that is scaled by the loss needs all rows before the first of it is known.
 
-// CHECK-LABEL: func.func @all_rows_first
+// CHECK-LABEL: boa.kernel @all_rows_first
 // CHECK:         kernel.gemm {{.*}} -> tensor<1x48x32xf32>
 // REMARK: [Missed] block-rows | {{.*}}Reason="linalg.generic in the middle does not take rows one by one"
-func.func @all_rows_first(%x: tensor<1x48x4xf32>, %w: tensor<4x32xf32>, %t: tensor<1x48xi32>)
-    -> tensor<1x48x4xf32> attributes {boa.kernel} {
+boa.kernel @all_rows_first(%x: tensor<1x48x4xf32>, %w: tensor<4x32xf32>, %t: tensor<1x48xi32>)
+    -> tensor<1x48x4xf32> {
   %y = boa.linear %x, %w : (tensor<1x48x4xf32>, tensor<4x32xf32>) -> tensor<1x48x32xf32>
   %loss = boa.cross_entropy %y, %t : (tensor<1x48x32xf32>, tensor<1x48xi32>) -> tensor<f32>
   %dy = boa.cross_entropy_grad %y, %t, %loss
       : (tensor<1x48x32xf32>, tensor<1x48xi32>, tensor<f32>) -> tensor<1x48x32xf32>
   %dx = boa.linear %dy, %w transpose
       : (tensor<1x48x32xf32>, tensor<4x32xf32>) -> tensor<1x48x4xf32>
-  return %dx : tensor<1x48x4xf32>
+  boa.return %dx : tensor<1x48x4xf32>
 }
 
 // -----
@@ -186,15 +186,15 @@ func.func @all_rows_first(%x: tensor<1x48x4xf32>, %w: tensor<4x32xf32>, %t: tens
 // Of a product of which both operands are taken the other way round, rows are summed over in the one
 // and what a row of the result is in the other: here both are 48.
 
-// CHECK-LABEL: func.func @both_transposed
+// CHECK-LABEL: boa.kernel @both_transposed
 // CHECK:         kernel.gemm {{.*}} -> tensor<1x48x64xf32>
 // REMARK: [Missed] block-rows | {{.*}}Reason="kernel.gemm does not take it row by row"
-func.func @both_transposed(%x: tensor<1x48x4xf32>, %w: tensor<4x64xf32>, %t: tensor<1x48xi32>,
+boa.kernel @both_transposed(%x: tensor<1x48x4xf32>, %w: tensor<4x64xf32>, %t: tensor<1x48xi32>,
                            %v: tensor<1x48x48xf32>, %into: tensor<64x48xf32>)
-    -> (tensor<f32>, tensor<64x48xf32>) attributes {boa.kernel} {
+    -> (tensor<f32>, tensor<64x48xf32>) {
   %y = boa.linear %x, %w : (tensor<1x48x4xf32>, tensor<4x64xf32>) -> tensor<1x48x64xf32>
   %loss = boa.cross_entropy %y, %t : (tensor<1x48x64xf32>, tensor<1x48xi32>) -> tensor<f32>
   %z = kernel.gemm %y, %v into %into {transpose_a, transpose_b}
       : (tensor<1x48x64xf32>, tensor<1x48x48xf32>, tensor<64x48xf32>) -> tensor<64x48xf32>
-  return %loss, %z : tensor<f32>, tensor<64x48xf32>
+  boa.return %loss, %z : tensor<f32>, tensor<64x48xf32>
 }

@@ -6,26 +6,26 @@
 // RUN: boa-opt %s --convert-boa-to-blas --convert-boa-to-linalg --cse --canonicalize --cse \
 // RUN:   --kernel-block-rows=rows=1 %{after} --split-input-file | FileCheck %s
 
-// CHECK-LABEL: func.func @head
+// CHECK-LABEL: boa.kernel @head
 // CHECK:         %[[Y:.*]] = kernel.view {{.*}} : memref<1x256x4xf32>
 // CHECK:         %[[DX:.*]] = memref.alloc() {{.*}}: memref<1x256x4xf32>
 // CHECK-COUNT-256: kernel.gemm {{.*}} {transpose_b} : (memref<1x1x32xf32>, memref<4x32xf32>, memref<1x1x4xf32,
 // CHECK-NOT:     memref.alloc(){{.*}} : memref<1x256x4xf32>
 // CHECK:         kernel.gemm %[[DX]], %{{.*}} into %[[Y]]
 // CHECK-NEXT:    return
-func.func @head(%x: tensor<1x256x4xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64},
+boa.kernel @head(%x: tensor<1x256x4xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64},
                 %w: tensor<4x32xf32> {boa.buffer = 1 : i32, boa.offset = 0 : i64},
                 %t: tensor<1x256xi32> {boa.buffer = 2 : i32, boa.offset = 0 : i64},
                 %d: tensor<f32> {boa.buffer = 3 : i32, boa.offset = 0 : i64},
                 %v: tensor<4x4xf32> {boa.buffer = 4 : i32, boa.offset = 0 : i64})
-    -> (tensor<1x256x4xf32> {boa.buffer = 5 : i32, boa.offset = 0 : i64}) attributes {boa.kernel} {
+    -> (tensor<1x256x4xf32> {boa.buffer = 5 : i32, boa.offset = 0 : i64}) reads [tensor<1x256x4xf32>, tensor<4x32xf32>, tensor<1x256xi32>, tensor<f32>, tensor<4x4xf32>] writes [tensor<1x256x4xf32>] {
   %logits = boa.linear %x, %w : (tensor<1x256x4xf32>, tensor<4x32xf32>) -> tensor<1x256x32xf32>
   %dy = boa.cross_entropy_grad %logits, %t, %d
       : (tensor<1x256x32xf32>, tensor<1x256xi32>, tensor<f32>) -> tensor<1x256x32xf32>
   %dx = boa.linear %dy, %w transpose
       : (tensor<1x256x32xf32>, tensor<4x32xf32>) -> tensor<1x256x4xf32>
   %y = boa.linear %dx, %v : (tensor<1x256x4xf32>, tensor<4x4xf32>) -> tensor<1x256x4xf32>
-  return %y : tensor<1x256x4xf32>
+  boa.return %y : tensor<1x256x4xf32>
 }
 
 // -----
@@ -33,14 +33,14 @@ func.func @head(%x: tensor<1x256x4xf32> {boa.buffer = 0 : i32, boa.offset = 0 : 
 // Of two parts with common rows, the one that is inserted last has them. It is not computed there before the
 // other one is inserted.
 
-// CHECK-LABEL: func.func @overlap
+// CHECK-LABEL: boa.kernel @overlap
 // CHECK:         %[[LAST:.*]] = memref.alloc() {{.*}}: memref<4x4xf32>
 // CHECK:         kernel.gemm %{{.*}} into %[[LAST]] :
 // CHECK:         kernel.gemm %[[LAST]], {{.*}} -> ()
 // CHECK:         memref.subview %{{.*}}[2, 0] [4, 4]
 // CHECK-NEXT:    linalg.generic {{.*}} ins(%[[LAST]] :
-func.func @overlap(%x: tensor<4x4xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64})
-    -> (tensor<6x4xf32> {boa.buffer = 1 : i32, boa.offset = 0 : i64}) attributes {boa.kernel} {
+boa.kernel @overlap(%x: tensor<4x4xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64})
+    -> (tensor<6x4xf32> {boa.buffer = 1 : i32, boa.offset = 0 : i64}) reads [tensor<4x4xf32>] writes [tensor<6x4xf32>] {
   %e0 = tensor.empty() : tensor<4x4xf32>
   %last = kernel.gemm %x, %x into %e0 : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   %e1 = tensor.empty() : tensor<4x4xf32>
@@ -50,23 +50,23 @@ func.func @overlap(%x: tensor<4x4xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i
   %1 = tensor.insert_slice %last into %0[2, 0] [4, 4] [1, 1] : tensor<4x4xf32> into tensor<6x4xf32>
   %e2 = tensor.empty() : tensor<6x4xf32>
   %y = kernel.gemm %1, %x into %e2 : (tensor<6x4xf32>, tensor<4x4xf32>, tensor<6x4xf32>) -> tensor<6x4xf32>
-  return %y : tensor<6x4xf32>
+  boa.return %y : tensor<6x4xf32>
 }
 
 // -----
 
 // Where an op writes over a part after it was inserted, the whole has a copy of the part.
 
-// CHECK-LABEL: func.func @overwritten
+// CHECK-LABEL: boa.kernel @overwritten
 // CHECK:         %[[PART:.*]] = memref.alloc() {{.*}}: memref<4x4xf32>
 // CHECK:         kernel.gemm %{{.*}} into %[[PART]] :
 // CHECK:         linalg.generic {{.*}} ins(%[[PART]] : {{.*}} outs(%{{[^ ]*}} : memref<4x4xf32, strided<[4, 1]>>
 // CHECK:         linalg.generic {{.*}} ins(%[[PART]] : {{.*}} outs(%[[PART]] :
 // CHECK-NEXT:    ^bb0
 // CHECK-NEXT:      math.exp
-func.func @overwritten(%x: tensor<4x4xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64})
+boa.kernel @overwritten(%x: tensor<4x4xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64})
     -> (tensor<8x4xf32> {boa.buffer = 1 : i32, boa.offset = 0 : i64},
-        tensor<4x4xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64}) attributes {boa.kernel} {
+        tensor<4x4xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64}) reads [tensor<4x4xf32>] writes [tensor<8x4xf32>, tensor<4x4xf32>] {
   %e = tensor.empty() : tensor<8x4xf32>
   %e0 = tensor.empty() : tensor<4x4xf32>
   %first = kernel.gemm %x, %x into %e0 : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
@@ -85,5 +85,5 @@ func.func @overwritten(%x: tensor<4x4xf32> {boa.buffer = 0 : i32, boa.offset = 0
   %y = kernel.gemm %1, %x into %e3 : (tensor<8x4xf32>, tensor<4x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
   %e4 = tensor.empty() : tensor<4x4xf32>
   %z = kernel.gemm %powers, %powers into %e4 : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
-  return %y, %z : tensor<8x4xf32>, tensor<4x4xf32>
+  boa.return %y, %z : tensor<8x4xf32>, tensor<4x4xf32>
 }

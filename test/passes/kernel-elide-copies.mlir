@@ -6,13 +6,13 @@
 
 // A temporary that is only copied gives way to its destination.
 
-// CHECK-LABEL: func.func @in_place
+// CHECK-LABEL: boa.kernel @in_place
 // CHECK-NOT:     memref.alloc
 // CHECK:         %[[SLICE:.*]] = memref.subview
 // CHECK:         kernel.gemm %{{.*}}, %{{.*}} into %[[SLICE]]
 // CHECK-NEXT:    return
 // REMARK: Passed] elide-copies | {{.*}}Remark=in_place, {{.*}} copies=1, elided=1
-func.func @in_place(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @in_place(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x8xf32>
   %y = kernel.view %w + 0 : memref<8x24xf32>
   %a = memref.alloc() : memref<8x8xf32>
@@ -23,7 +23,7 @@ func.func @in_place(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   ^bb0(%in: f32, %out: f32):
     linalg.yield %in : f32
   }
-  return
+  boa.return
 }
 
 // -----
@@ -32,11 +32,11 @@ func.func @in_place(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 
 // Not where the destination is read in between.
 
-// CHECK-LABEL: func.func @read_between
+// CHECK-LABEL: boa.kernel @read_between
 // CHECK:         memref.alloc
 // CHECK:         linalg.generic
 // REMARK: Passed] elide-copies | {{.*}}Remark=read_between, {{.*}} copies=1, elided=0
-func.func @read_between(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @read_between(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x8xf32>
   %y = kernel.view %w + 0 : memref<8x8xf32>
   %a = memref.alloc() : memref<8x8xf32>
@@ -46,7 +46,7 @@ func.func @read_between(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   ^bb0(%in: f32, %out: f32):
     linalg.yield %in : f32
   }
-  return
+  boa.return
 }
 
 // -----
@@ -55,10 +55,10 @@ func.func @read_between(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 
 // Nor where the destination changes while the temporary is still read.
 
-// CHECK-LABEL: func.func @changed_after
+// CHECK-LABEL: boa.kernel @changed_after
 // CHECK:         memref.alloc
 // CHECK:         linalg.generic
-func.func @changed_after(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @changed_after(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x8xf32>
   %y = kernel.view %w + 0 : memref<8x8xf32>
   %a = memref.alloc() : memref<8x8xf32>
@@ -69,7 +69,7 @@ func.func @changed_after(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
     linalg.yield %in : f32
   }
   kernel.gemm %x, %a into %y {accumulate} : (memref<8x8xf32>, memref<8x8xf32>, memref<8x8xf32>) -> ()
-  return
+  boa.return
 }
 
 // -----
@@ -78,14 +78,14 @@ func.func @changed_after(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 
 // A copy of memory to itself is no copy.
 
-// CHECK-LABEL: func.func @itself
+// CHECK-LABEL: boa.kernel @itself
 // CHECK-NOT:     linalg.generic
-func.func @itself(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @itself(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x8xf32>
   linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]}
       ins(%x : memref<8x8xf32>) outs(%x : memref<8x8xf32>) {
   ^bb0(%in: f32, %out: f32):
     linalg.yield %in : f32
   }
-  return
+  boa.return
 }

@@ -3,7 +3,7 @@
 // The exponential is a polynomial times a power of 2. Its exponent comes out of a sum of floats: no number is
 // converted to an integer, since that of NaN is poison.
 
-// CHECK-LABEL: func.func @exp
+// CHECK-LABEL: boa.kernel @exp
 // CHECK-NOT:     math.exp
 // CHECK-NOT:     arith.fptosi
 // CHECK:         %[[SHIFTED:.*]] = arith.addf %{{.*}}, %[[SHIFT:.*]] : f32
@@ -16,7 +16,7 @@
 // CHECK-NEXT:    arith.bitcast
 // CHECK-NEXT:    arith.mulf
 // CHECK-NEXT:    return
-func.func @exp(%x: f32) -> f32 attributes {boa.kernel} {
+boa.kernel @exp(%x: f32) -> f32 {
   %0 = math.exp %x : f32
-  return %0 : f32
+  boa.return %0 : f32
 }

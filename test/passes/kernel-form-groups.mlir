@@ -8,7 +8,7 @@
 // A reduction of a row and the elementwise op that uses it are one group over rows,
 // which still holds linalg; the sum, which nothing else uses, is the group's own.
 
-// CHECK-LABEL: func.func @row_by_row
+// CHECK-LABEL: boa.kernel @row_by_row
 // CHECK:         %[[X:.*]] = kernel.view
 // CHECK-NOT:     memref.alloc
 // CHECK:         kernel.group rows [2, 64] {
@@ -19,7 +19,7 @@
 // CHECK-NOT:     kernel.group
 // CHECK:         return
 // REMARK:       Passed] form-groups | {{.*}} axis=rows, ops=3, parts=128, temporaries=1
-func.func @row_by_row(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @row_by_row(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<2x64x96xf32>
   %s = memref.alloc() : memref<2x64xf32>
   %zero = arith.constant 0.0 : f32
@@ -36,7 +36,7 @@ func.func @row_by_row(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
     %0 = arith.mulf %sum, %a : f32
     linalg.yield %0 : f32
   }
-  return
+  boa.return
 }
 
 // -----
@@ -47,11 +47,11 @@ func.func @row_by_row(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // A row of the second op needs all rows of the first: two groups. What both use is
 // neither's own.
 
-// CHECK-LABEL: func.func @not_row_by_row
+// CHECK-LABEL: boa.kernel @not_row_by_row
 // CHECK:         memref.alloc
 // CHECK-COUNT-2: kernel.group rows [8]
 // REMARK:       Missed] form-groups | {{.*}} Reason="shares memory with another op, and one of them writes it, not row by row of [8]"
-func.func @not_row_by_row(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @not_row_by_row(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x8xf32>
   %y = memref.alloc() : memref<8x8xf32>
   %z = kernel.view %p + 4096 : memref<8x8xf32>
@@ -66,7 +66,7 @@ func.func @not_row_by_row(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} 
   ^bb0(%a: f32, %b: f32):
     linalg.yield %a : f32
   }
-  return
+  boa.return
 }
 
 // -----
@@ -76,13 +76,13 @@ func.func @not_row_by_row(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} 
 // Two slices of one temporary, each written in its own columns, row by row: the
 // temporary and its views move into the group together.
 
-// CHECK-LABEL: func.func @slices
+// CHECK-LABEL: boa.kernel @slices
 // CHECK:         kernel.group rows [8] {
 // CHECK-NEXT:      %[[T:.*]] = memref.alloc() : memref<8x16xf32>
 // CHECK-DAG:       memref.subview %[[T]][0, 0]
 // CHECK-DAG:       memref.subview %[[T]][0, 8]
 // REMARK:       Passed] form-groups | {{.*}} axis=rows, ops=2, parts=8, temporaries=1
-func.func @slices(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @slices(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x8xf32>
   %t = memref.alloc() : memref<8x16xf32>
   %l = memref.subview %t[0, 0] [8, 8] [1, 1] : memref<8x16xf32> to memref<8x8xf32, strided<[16, 1]>>
@@ -97,7 +97,7 @@ func.func @slices(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
   ^bb0(%a: f32, %b: f32):
     linalg.yield %a : f32
   }
-  return
+  boa.return
 }
 
 // -----
@@ -108,14 +108,14 @@ func.func @slices(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // Sums over rows: a group over columns. Two of them share it, the third reads what
 // the first is summing.
 
-// CHECK-LABEL: func.func @columns
+// CHECK-LABEL: boa.kernel @columns
 // CHECK:         kernel.group columns [96] {
 // CHECK-COUNT-2:   linalg.generic
 // CHECK:         kernel.group columns [96] {
 // CHECK-COUNT-1:   linalg.generic
 // REMARK:       Missed] form-groups | {{.*}} Reason="shares memory with another op, and one of them writes it"
 // REMARK:       Passed] form-groups | {{.*}} axis=columns, ops=2, parts=96, temporaries=0
-func.func @columns(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @columns(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<64x96xf32>
   %s = kernel.view %p + 65536 : memref<96xf32>
   %t = kernel.view %p + 131072 : memref<96xf32>
@@ -140,7 +140,7 @@ func.func @columns(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
     %1 = arith.addf %sum, %0 : f32
     linalg.yield %1 : f32
   }
-  return
+  boa.return
 }
 
 // -----
@@ -150,12 +150,12 @@ func.func @columns(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
 // An op joins a group before a product only if it uses what that group wrote: the last
 // one does not, and is computed where it is needed.
 
-// CHECK-LABEL: func.func @around_a_product
+// CHECK-LABEL: boa.kernel @around_a_product
 // CHECK:         kernel.group rows [8]
 // CHECK:         kernel.gemm
 // CHECK:         kernel.group rows [8]
 // CHECK:         kernel.gemm
-func.func @around_a_product(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @around_a_product(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x8xf32>
   %y = kernel.view %p + 1024 : memref<8x8xf32>
   %z = kernel.view %p + 2048 : memref<8x8xf32>
@@ -172,7 +172,7 @@ func.func @around_a_product(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel
     linalg.yield %a : f32
   }
   kernel.gemm %y, %z into %v {accumulate} : (memref<8x8xf32>, memref<8x8xf32>, memref<8x8xf32>) -> ()
-  return
+  boa.return
 }
 
 // -----
@@ -181,12 +181,12 @@ func.func @around_a_product(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel
 
 // What a product computes is not there before it.
 
-// CHECK-LABEL: func.func @behind_a_product
+// CHECK-LABEL: boa.kernel @behind_a_product
 // CHECK:         kernel.group rows [8]
 // CHECK:         kernel.gemm
 // CHECK:         kernel.group rows [8]
 // REMARK:       Missed] form-groups | {{.*}} Reason="depends on kernel.gemm before it"
-func.func @behind_a_product(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @behind_a_product(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x8xf32>
   %y = kernel.view %p + 1024 : memref<8x8xf32>
   %z = kernel.view %p + 2048 : memref<8x8xf32>
@@ -201,7 +201,7 @@ func.func @behind_a_product(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel
   ^bb0(%a: f32, %b: f32):
     linalg.yield %a : f32
   }
-  return
+  boa.return
 }
 
 // -----
@@ -211,12 +211,12 @@ func.func @behind_a_product(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel
 
 // A sum of everything has one part; nothing joins it.
 
-// CHECK-LABEL: func.func @everything
+// CHECK-LABEL: boa.kernel @everything
 // CHECK:         kernel.group rows [8]
 // CHECK:         kernel.group rows [] {
 // CHECK-NEXT:      linalg.generic {{.*}}["reduction", "reduction"]
 // REMARK:       Missed] form-groups | {{.*}} Reason="the one is parallel over rows, the other is not"
-func.func @everything(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @everything(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8x8xf32>
   %s = kernel.view %p + 1024 : memref<f32>
   %one = arith.constant 1.0 : f32
@@ -227,20 +227,20 @@ func.func @everything(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
     %0 = arith.addf %sum, %a : f32
     linalg.yield %0 : f32
   }
-  return
+  boa.return
 }
 
 // -----
 
 // Scattered rows are divided by columns too: rows may meet in one place.
 
-// CHECK-LABEL: func.func @scatter
+// CHECK-LABEL: boa.kernel @scatter
 // CHECK:         kernel.group columns [96] {
 // CHECK-NEXT:      kernel.scatter_rows
-func.func @scatter(%p: !llvm.ptr, %w: !llvm.ptr) attributes {boa.kernel} {
+boa.kernel @scatter(%p: !llvm.ptr, %w: !llvm.ptr) {
   %i = kernel.view %p + 0 : memref<2x3xi32>
   %x = kernel.view %p + 64 : memref<2x3x96xf32>
   %t = kernel.view %w + 0 : memref<7x96xf32>
   kernel.scatter_rows %i, %x into %t : (memref<2x3xi32>, memref<2x3x96xf32>, memref<7x96xf32>) -> ()
-  return
+  boa.return
 }

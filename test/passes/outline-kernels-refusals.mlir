@@ -7,7 +7,7 @@ module {
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %x = boa.create @x[%c0] : <tensor<8xf32>, device>
-    // expected-error @below {{'boa.launch' op expected a function @k of 0 operands, 0 gradients and 1 other results}}
+    // expected-error @below {{'boa.launch' op expected a function of one block named @k}}
     boa.launch @k writes(%x : <tensor<8xf32>, device>)
     boa.release %x : <tensor<8xf32>, device>
   }

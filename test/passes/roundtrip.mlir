@@ -224,3 +224,30 @@ boa.step @evaluate(%step, %pending) traffic {
   // CHECK-NEXT: boa.release %[[B3]] retain %{{.*}} : <tensor<8xf32>, device>
   boa.release %y retain %true : <tensor<8xf32>, device>
 }
+
+// A kernel says what its buffers hold, what it costs and what it needs; defaults are left out.
+
+// CHECK-LABEL: boa.kernel @kernel(%{{.*}}: tensor<8xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64}, %{{.*}}: tensor<8xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64, boa.result = 0 : i32}) -> (tensor<8xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64}, tensor<8xf32> {boa.buffer = 3 : i32, boa.offset = 0 : i64})
+// CHECK-SAME:    reads [tensor<8xf32>, tensor<8xbf16>] updates [tensor<8xf32>] writes [tensor<8xf32>]
+// CHECK-SAME:    costs {bf16 = #boa.cost<flops = 16, bytes = 32>, f32 = #boa.cost<flops = 8, bytes = 64, product_flops = 2, attention_flops = 4, elementwise_bytes = 24>}
+// CHECK-SAME:    workspace 512 scratch 64
+// CHECK-SAME:    tables [{frequencies = [1.000000e+00], function = "sine", type = tensor<4x1xf32>}]
+// CHECK-SAME:    attributes {note = 1 : i64} {
+// CHECK-NEXT:    boa.return %{{.*}}, %{{.*}} : tensor<8xf32>, tensor<8xf32>
+boa.kernel @kernel(%x: tensor<8xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64},
+                   %g: tensor<8xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64, boa.result = 0 : i32})
+    -> (tensor<8xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64},
+        tensor<8xf32> {boa.buffer = 3 : i32, boa.offset = 0 : i64})
+    reads [tensor<8xf32>, tensor<8xbf16>] updates [tensor<8xf32>] writes [tensor<8xf32>]
+    costs {f32 = #boa.cost<flops = 8, bytes = 64, product_flops = 2, attention_flops = 4, elementwise_bytes = 24>,
+           bf16 = #boa.cost<flops = 16, bytes = 32>}
+    workspace 512 scratch 64
+    tables [{frequencies = [1.0], function = "sine", type = tensor<4x1xf32>}]
+    attributes {note = 1 : i64} {
+  boa.return %g, %x : tensor<8xf32>, tensor<8xf32>
+}
+
+// CHECK-LABEL: boa.kernel @nothing() {
+boa.kernel @nothing() {
+  boa.return
+}

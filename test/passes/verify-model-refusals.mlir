@@ -825,22 +825,6 @@ module {
 module {
   boa.stage @a_forward
   boa.stage @b_forward
-  // expected-error @below {{'func.func' op has boa.kernel, which belongs to a later phase}}
-  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> attributes {boa.kernel} {
-    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
-    return %0 : tensor<2x4x8xf32>
-  }
-  func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
-    %0 = arith.constant dense<0.0> : tensor<f32>
-    return %0 : tensor<f32>
-  }
-}
-
-// -----
-
-module {
-  boa.stage @a_forward
-  boa.stage @b_forward
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>

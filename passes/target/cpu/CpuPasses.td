@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// In the order in which CpuPipeline.cpp runs them. Each works on functions
-// marked `boa.kernel` and leaves others alone.
+// In the order in which CpuPipeline.cpp runs them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_CPU_PASSES_TD
@@ -14,7 +13,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def CpuEmitGroups : Pass<"cpu-emit-groups", "::mlir::func::FuncOp"> {
+def CpuEmitGroups : Pass<"cpu-emit-groups", "::boa::KernelOp"> {
   let summary = "groups to loops on the pool";
   let description = [{
     Each `kernel.group` becomes a `kernel.parallel` over its rows or columns, with the
@@ -58,13 +57,13 @@ def CpuOutlineLoops : Pass<"cpu-outline-loops", "::mlir::ModuleOp"> {
 
     Before:
     ```mlir before
-    func.func @k(%p: !llvm.ptr) attributes {boa.kernel} {
+    boa.kernel @k(%p: !llvm.ptr) {
       %x = kernel.view %p + 0 : memref<16xf32>
       %zero = arith.constant 0.0 : f32
       kernel.parallel (%begin, %end) of 16 grain 16 {
         memref.store %zero, %x[%begin] : memref<16xf32>
       }
-      return
+      boa.return
     }
     ```
     After:
@@ -79,18 +78,18 @@ def CpuOutlineLoops : Pass<"cpu-outline-loops", "::mlir::ModuleOp"> {
     ...
       call @k_loop0(...
     ...
-    func.func @k(%p: !llvm.ptr) attributes {boa.kernel} {
+    boa.kernel @k(%p: !llvm.ptr) {
     ...
-      %f = constant @k_part0 : (!llvm.ptr, i64, i64) -> ()
+      %f = func.constant @k_part0 : (!llvm.ptr, i64, i64) -> ()
     ...
-      call @boa_rt_parallel_for(...
+      func.call @boa_rt_parallel_for(...
     ```
   }];
   let dependentDialects = ["::boa::kernel::KernelDialect",
       "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
-def CpuKeepOuterLoops : Pass<"cpu-keep-outer-loops", "::mlir::func::FuncOp"> {
+def CpuKeepOuterLoops : Pass<"cpu-keep-outer-loops"> {
   let summary = "forbids LLVM to unroll loops around loops";
   let description = [{
     Each copy of an unrolled outer loop would hold all of its inner loops. That doubles
@@ -99,7 +98,7 @@ def CpuKeepOuterLoops : Pass<"cpu-keep-outer-loops", "::mlir::func::FuncOp"> {
 
     Before:
     ```mlir before
-    func.func @k(%x: memref<4x8xf32>, %zero: f32) attributes {boa.kernel} {
+    boa.kernel @k(%x: memref<4x8xf32>, %zero: f32) {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %c4 = arith.constant 4 : index
@@ -108,7 +107,7 @@ def CpuKeepOuterLoops : Pass<"cpu-keep-outer-loops", "::mlir::func::FuncOp"> {
           memref.store %zero, %x[%i, %j] : memref<4x8xf32>
         }
       }
-      return
+      boa.return
     }
     ```
     After:
@@ -133,22 +132,22 @@ def CpuConvertKernelToLLVM : Pass<"cpu-convert-kernel-to-llvm", "::mlir::ModuleO
     Before:
     ```mlir before
     !m = memref<8x8xf32>
-    func.func @k(%p: !llvm.ptr, %workspace: !llvm.ptr) attributes {boa.kernel} {
+    boa.kernel @k(%p: !llvm.ptr, %workspace: !llvm.ptr) {
       %x = kernel.view %p + 0 : !m
       %y = kernel.view %p + 256 : !m
       kernel.gemm %x, %x into %y : (!m, !m, !m) -> ()
-      return
+      boa.return
     }
     ```
     After:
     ```mlir after
     llvm.func @boa_gemm_f32(i32, i32, i64, i64, i64, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i32, !llvm.ptr, i64)
-    llvm.func @k(%p: !llvm.ptr, %workspace: !llvm.ptr) attributes {boa.kernel} {
+    boa.kernel @k(%p: !llvm.ptr, %workspace: !llvm.ptr) {
     ...
       %null = llvm.mlir.zero : !llvm.ptr
     ...
       llvm.call @boa_gemm_f32(%transpose_a, %transpose_b, %m, %n, %k, %a, %a_stride, %b, %b_stride, %null, %accumulate, %y, %y_stride) : ...
-      llvm.return
+      boa.return
     ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];

@@ -20,12 +20,10 @@ using namespace mlir;
 namespace {
 
 /// Empties the kernels of a program that never runs them. Their names and workspace stay.
-struct EmptyKernels : PassWrapper<EmptyKernels, OperationPass<func::FuncOp>> {
+struct EmptyKernels : PassWrapper<EmptyKernels, OperationPass<boa::KernelOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(EmptyKernels)
   StringRef getName() const override { return "EmptyKernels"; }
   void runOnOperation() override {
-    if (!getOperation()->hasAttr(boa::kKernelAttr))
-      return;
     Block &block = getOperation().getBody().front();
     while (block.without_terminator().begin() != block.without_terminator().end())
       std::prev(Block::iterator(block.getTerminator()))->erase();
@@ -34,9 +32,23 @@ struct EmptyKernels : PassWrapper<EmptyKernels, OperationPass<func::FuncOp>> {
 
 } // namespace
 
+/// Lowers loops to blocks, in kernels and in the functions of their loops.
+static void flatten(OpPassManager &pm) {
+  pm.addPass(boa::createExpandKernelMath());
+  // Slices to address arithmetic, all of it constant.
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  // Index arithmetic that all loops of a body share.
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createLoopInvariantCodeMotionPass());
+  pm.addPass(boa::createCpuKeepOuterLoops());
+  pm.addPass(createSCFToControlFlowPass());
+}
+
 void boa::buildCpuPipeline(OpPassManager &pm, const KernelOptions &options) {
   const bool code = options.code != DeviceCode::none;
-  auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<func::FuncOp>(std::move(pass)); };
+  auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<KernelOp>(std::move(pass)); };
   buildKernelPipeline(pm, {/*bytes=*/32 << 20, /*least=*/128, options.blockRows});
   each(createFormKernelGroups());
   each(createCpuEmitGroups());
@@ -47,16 +59,8 @@ void boa::buildCpuPipeline(OpPassManager &pm, const KernelOptions &options) {
   pm.addPass(createCpuOutlineLoops());
   if (code)
     pm.addPass(createEmitOptimizer());
-  each(createExpandKernelMath());
-  // Slices to address arithmetic, all of it constant.
-  each(memref::createExpandStridedMetadataPass());
-  each(createLowerAffinePass());
-  // Index arithmetic that all loops of a body share.
-  each(createCanonicalizerPass());
-  each(createCSEPass());
-  each(createLoopInvariantCodeMotionPass());
-  each(createCpuKeepOuterLoops());
-  each(createSCFToControlFlowPass());
+  flatten(pm.nest<KernelOp>());
+  flatten(pm.nest<func::FuncOp>());
   pm.addPass(createCpuConvertKernelToLLVM());
   pm.addPass(createReconcileUnrealizedCastsPass());
 }

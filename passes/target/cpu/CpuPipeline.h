@@ -11,8 +11,8 @@
 
 namespace boa {
 
-/// Carries out Target::buildKernels for a CPU. With DeviceCode::none the functions do nothing: they
-/// have the memory that they would need.
+/// Carries out Target::buildKernels for a CPU. With DeviceCode::none the kernels do nothing: they
+/// say what memory they would need.
 void buildCpuPipeline(mlir::OpPassManager &pm, const KernelOptions &options = {});
 
 /// Registers `--cpu-kernel-pipeline` for boa-opt.

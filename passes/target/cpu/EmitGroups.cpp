@@ -113,9 +113,7 @@ LogicalResult emitGroup(OpBuilder &builder, kernel::GroupOp group) {
 
 struct CpuEmitGroups : boa::impl::CpuEmitGroupsBase<CpuEmitGroups> {
   void runOnOperation() override {
-    func::FuncOp func = getOperation();
-    if (!func->hasAttr(kKernelAttr))
-      return;
+    KernelOp func = getOperation();
     OpBuilder builder(func);
     for (auto group : llvm::to_vector(func.getBody().front().getOps<kernel::GroupOp>()))
       if (failed(emitGroup(builder, group)))

@@ -26,20 +26,22 @@ struct CpuKeepOuterLoops : boa::impl::CpuKeepOuterLoopsBase<CpuKeepOuterLoops> {
                                             {}, {}, {}, {}, {}, {});
     auto annotation = LLVM::LoopAnnotationAttr::get(&getContext(), {}, {}, {}, unroll, {}, {}, {},
                                                     {}, {}, {}, {}, {}, {}, {}, {});
-    int64_t loops = 0, kept = 0;
-    getOperation().walk([&](scf::ForOp loop) {
-      ++loops;
-      auto outer = loop->getParentOfType<scf::ForOp>();
-      if (!outer || outer->getAttr(kLoopAnnotationAttr) == annotation)
-        return;
-      outer->setAttr(kLoopAnnotationAttr, annotation);
-      ++kept;
+    getOperation()->walk([&](FunctionOpInterface func) {
+      int64_t loops = 0, kept = 0;
+      func->walk([&](scf::ForOp loop) {
+        ++loops;
+        auto outer = loop->getParentOfType<scf::ForOp>();
+        if (!outer || outer->getAttr(kLoopAnnotationAttr) == annotation)
+          return;
+        outer->setAttr(kLoopAnnotationAttr, annotation);
+        ++kept;
+      });
+      if (loops)
+        remark::passed(func.getLoc(),
+                       remark::RemarkOpts::name("keep-outer-loops").category("boa-kernel"))
+            << "in @" << func.getName() << ": " << remark::metric("loops", loops)
+            << remark::metric("kept", kept);
     });
-    if (loops)
-      remark::passed(getOperation().getLoc(),
-                     remark::RemarkOpts::name("keep-outer-loops").category("boa-kernel"))
-          << "in @" << getOperation().getName() << ": " << remark::metric("loops", loops)
-          << remark::metric("kept", kept);
   }
 };
 

@@ -44,16 +44,12 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
   void runOnOperation() override {
     distinct = {};
     functions = 0;
-    SmallVector<func::FuncOp> kernels;
-    for (auto func : getOperation().getOps<func::FuncOp>())
-      if (func->hasAttr(kKernelAttr))
-        kernels.push_back(func);
     int64_t count = 0;
-    for (func::FuncOp func : kernels) {
-      SmallVector<kernel::ParallelOp> loops(func.getBody().front().getOps<kernel::ParallelOp>());
+    for (auto kernel : llvm::to_vector(getOperation().getOps<KernelOp>())) {
+      SmallVector<kernel::ParallelOp> loops(kernel.getBody().front().getOps<kernel::ParallelOp>());
       count += int64_t(loops.size());
       for (auto [i, loop] : llvm::enumerate(loops))
-        if (failed(outline(func, loop, i)))
+        if (failed(outline(kernel, loop, i)))
           return signalPassFailure();
     }
     remark::passed(getOperation().getLoc(),
@@ -61,7 +57,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
         << remark::metric("loops", count) << remark::metric("functions", functions);
   }
 
-  LogicalResult outline(func::FuncOp kernel, kernel::ParallelOp loop, unsigned number) {
+  LogicalResult outline(KernelOp kernel, kernel::ParallelOp loop, unsigned number) {
     FailureOr<Captures> captures = Captures::get(loop.getBodyRegion());
     if (failed(captures))
       return failure();
@@ -77,7 +73,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
   }
 
   /// Makes the function of the loop itself.
-  func::FuncOp makeLoop(func::FuncOp kernel, kernel::ParallelOp loop, Captures &captures,
+  func::FuncOp makeLoop(KernelOp kernel, kernel::ParallelOp loop, Captures &captures,
                         StringRef name) {
     Location loc = loop.getLoc();
     OpBuilder builder(kernel);
@@ -110,7 +106,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
   }
 
   /// Makes the function that the pool calls: (data, begin, end).
-  func::FuncOp makePart(func::FuncOp kernel, func::FuncOp body, unsigned views, StringRef name) {
+  func::FuncOp makePart(KernelOp kernel, func::FuncOp body, unsigned views, StringRef name) {
     Location loc = body.getLoc();
     OpBuilder builder(kernel);
     Type pointer = LLVM::LLVMPointerType::get(&getContext());

@@ -21,7 +21,7 @@ def CudaOutlineLaunches : Pass<"cuda-outline-launches", "::mlir::ModuleOp"> {
 
     Before:
     ```mlir before
-    func.func @k(%p: !llvm.ptr) attributes {boa.kernel} {
+    boa.kernel @k(%p: !llvm.ptr) {
       %x = kernel.view %p + 64 : memref<8x32xf32>
       %zero = arith.constant 0.0 : f32
       %c1 = arith.constant 1 : index
@@ -32,15 +32,15 @@ def CudaOutlineLaunches : Pass<"cuda-outline-launches", "::mlir::ModuleOp"> {
         memref.store %zero, %x[%b, %t] : memref<8x32xf32>
         gpu.terminator
       }
-      return
+      boa.return
     }
     ```
     After:
     ```mlir after
-    func.func @k(%p: !llvm.ptr) attributes {boa.kernel} {
+    boa.kernel @k(%p: !llvm.ptr) {
       %x = kernel.view %p + 64 : memref<8x32xf32>
       kernel.launch @cuda::@k_launch0 grid [8, 1, 1] block [32, 1, 1] shared 0(%x) : memref<8x32xf32>
-      return
+      boa.return
     }
     gpu.module @cuda {
       gpu.func @k_launch0(%x: memref<8x32xf32> {llvm.align = 64 : i64, llvm.noalias}) kernel attributes {boa.memory = 1024 : i64, known_block_size = array<i32: 32, 1, 1>, known_grid_size = array<i32: 8, 1, 1>} {
@@ -65,11 +65,11 @@ def CudaPrintWork : Pass<"cuda-print-work", "::mlir::ModuleOp"> {
     Before:
     ```mlir before
     !m = memref<8x8xf32>
-    func.func @k(%p: !llvm.ptr) attributes {boa.kernel} {
+    boa.kernel @k(%p: !llvm.ptr) {
       %x = kernel.view %p + 0 : !m
       %y = kernel.view %p + 256 : !m
       kernel.gemm %x, %x into %y : (!m, !m, !m) -> ()
-      return
+      boa.return
     }
     ```
     Printed:
@@ -236,20 +236,20 @@ def CudaConvertKernelToLLVM : Pass<"cuda-convert-kernel-to-llvm", "::mlir::Modul
     gpu.module @cuda {
       gpu.func @f(%x: memref<8xf32>) kernel { gpu.return }
     }
-    func.func @k(%p: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
+    boa.kernel @k(%p: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) {
       %x = kernel.view %p + 64 : memref<8xf32>
       kernel.launch @cuda::@f grid [8, 1, 1] block [32, 1, 1] shared 0 (%x) : memref<8xf32>
-      return
+      boa.return
     }
     ```
     After:
     ```mlir after
-    llvm.func @k(%p: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) attributes {boa.kernel} {
+    boa.kernel @k(%p: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) {
       %offset = llvm.mlir.constant(64 : i64) : i64
       %x = llvm.getelementptr %p[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i8
     ...
       llvm.call @boa_cuda_launch(%queue, %function, %grid_x, %grid_y, %grid_z, %block_x, %block_y, %block_z, %shared, %count, %addresses) : ...
-      llvm.return
+      boa.return
     ```
   }];
   let options = [Option<"dropDevice", "drop-device", "bool", /*default=*/"false",

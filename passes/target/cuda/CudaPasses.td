@@ -6,8 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // In the order in which CudaPipeline.cpp runs them, up to launches; CudaCodePasses.td has the
-// others. Function passes work on kernels,
-// marked `boa.kernel`, and leave other functions alone.
+// others.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_CUDA_PASSES_TD
@@ -15,7 +14,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def CudaReadAddendsInPlace : Pass<"cuda-read-addends-in-place", "::mlir::func::FuncOp"> {
+def CudaReadAddendsInPlace : Pass<"cuda-read-addends-in-place", "::boa::KernelOp"> {
   let summary = "reads the addend of a product in place";
   let description = [{
     cuBLASLt computes d = a b + c with c in other memory than d. So a residual that is
@@ -27,7 +26,7 @@ def CudaReadAddendsInPlace : Pass<"cuda-read-addends-in-place", "::mlir::func::F
     ```mlir before
     !m = memref<8x8xf32>
     #copy = {indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r, c)>], iterator_types = ["parallel", "parallel"]}
-    func.func @k(%p: !llvm.ptr, %q: !llvm.ptr) attributes {boa.kernel} {
+    boa.kernel @k(%p: !llvm.ptr, %q: !llvm.ptr) {
       %x = kernel.view %p + 0 : !m
       %w = kernel.view %p + 256 : !m
       %h = kernel.view %q + 0 : !m
@@ -36,7 +35,7 @@ def CudaReadAddendsInPlace : Pass<"cuda-read-addends-in-place", "::mlir::func::F
         linalg.yield %in : f32
       }
       kernel.gemm %w, %w into %h {accumulate} : (!m, !m, !m) -> ()
-      return
+      boa.return
     }
     ```
     After:
@@ -48,7 +47,7 @@ def CudaReadAddendsInPlace : Pass<"cuda-read-addends-in-place", "::mlir::func::F
   let dependentDialects = ["::boa::kernel::KernelDialect"];
 }
 
-def CudaLegalizeProducts : Pass<"cuda-legalize-products", "::mlir::func::FuncOp"> {
+def CudaLegalizeProducts : Pass<"cuda-legalize-products", "::boa::KernelOp"> {
   let summary = "products as cuBLASLt takes them";
   let description = [{
     cuBLASLt multiplies matrices of one type, adds a bias of the type of its result, and
@@ -60,12 +59,12 @@ def CudaLegalizeProducts : Pass<"cuda-legalize-products", "::mlir::func::FuncOp"
 
     Before:
     ```mlir before
-    func.func @k(%p: !llvm.ptr) attributes {boa.kernel} {
+    boa.kernel @k(%p: !llvm.ptr) {
       %x = kernel.view %p + 0 : memref<8x16xf32>
       %w = kernel.view %p + 512 : memref<16x8xbf16>
       %y = kernel.view %p + 1024 : memref<8x8xf32>
       kernel.gemm %x, %w into %y : (memref<8x16xf32>, memref<16x8xbf16>, memref<8x8xf32>) -> ()
-      return
+      boa.return
     }
     ```
     After:
@@ -81,7 +80,7 @@ def CudaLegalizeProducts : Pass<"cuda-legalize-products", "::mlir::func::FuncOp"
       "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect"];
 }
 
-def CudaPadRows : Pass<"cuda-pad-rows", "::mlir::func::FuncOp"> {
+def CudaPadRows : Pass<"cuda-pad-rows", "::boa::KernelOp"> {
   let summary = "rows of products' temporaries begin at multiples of 16 bytes";
   let description = [{
     Temporaries that products read or write, such as logits, get rows of whole 16 bytes.
@@ -91,12 +90,12 @@ def CudaPadRows : Pass<"cuda-pad-rows", "::mlir::func::FuncOp"> {
     Before:
     ```mlir before
     !logits = memref<16x50257xbf16>
-    func.func @k(%p: !llvm.ptr) attributes {boa.kernel} {
+    boa.kernel @k(%p: !llvm.ptr) {
       %x = kernel.view %p + 0 : memref<16x64xbf16>
       %w = kernel.view %p + 2048 : memref<50257x64xbf16>
       %logits = memref.alloc() : !logits
       kernel.gemm %x, %w into %logits {transpose_b} : (memref<16x64xbf16>, memref<50257x64xbf16>, !logits) -> ()
-      return
+      boa.return
     }
     ```
     After:
@@ -109,7 +108,7 @@ def CudaPadRows : Pass<"cuda-pad-rows", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
-def CudaSplitProducts : Pass<"cuda-split-products", "::mlir::func::FuncOp"> {
+def CudaSplitProducts : Pass<"cuda-split-products", "::boa::KernelOp"> {
   let summary = "sizes of products that are no whole 16 bytes in two parts";
   let description = [{
     cuBLASLt has no fast kernel in bf16 where a row is no multiple of 16 bytes, wherever it begins.
@@ -119,11 +118,11 @@ def CudaSplitProducts : Pass<"cuda-split-products", "::mlir::func::FuncOp"> {
     Before:
     ```mlir before
     !logits = memref<1024x4099xbf16, strided<[4104, 1]>>
-    func.func @k(%p: !llvm.ptr, %logits: !logits) attributes {boa.kernel} {
+    boa.kernel @k(%p: !llvm.ptr, %logits: !logits) {
       %x = kernel.view %p + 0 : memref<1024x256xbf16>
       %w = kernel.view %p + 524288 : memref<4099x256xbf16>
       kernel.gemm %x, %w into %logits {transpose_b} : (memref<1024x256xbf16>, memref<4099x256xbf16>, !logits) -> ()
-      return
+      boa.return
     }
     ```
     After:
@@ -139,7 +138,7 @@ def CudaSplitProducts : Pass<"cuda-split-products", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
 }
 
-def CudaEmitGroups : Pass<"cuda-emit-groups", "::mlir::func::FuncOp"> {
+def CudaEmitGroups : Pass<"cuda-emit-groups", "::boa::KernelOp"> {
   let summary = "groups to launches of threads";
   let description = [{
     Each `kernel.group` becomes a `gpu.launch` of static size (sums over rows of
@@ -188,7 +187,7 @@ def CudaEmitGroups : Pass<"cuda-emit-groups", "::mlir::func::FuncOp"> {
       "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
-def CudaOfferAttention : Pass<"cuda-offer-attention", "::mlir::func::FuncOp"> {
+def CudaOfferAttention : Pass<"cuda-offer-attention", "::boa::KernelOp"> {
   let summary = "offers attention to a library first";
   let description = [{
     cuDNN computes attention in bf16 if the machine that runs the program has it and it
@@ -201,12 +200,12 @@ def CudaOfferAttention : Pass<"cuda-offer-attention", "::mlir::func::FuncOp"> {
     Before:
     ```mlir before
     !x = memref<2x64x128xbf16>
-    func.func @k(%p: !llvm.ptr, %lse: memref<2x4x64xf32>) attributes {boa.kernel} {
+    boa.kernel @k(%p: !llvm.ptr, %lse: memref<2x4x64xf32>) {
       %q = kernel.view %p + 0 : !x
       %k = kernel.view %p + 32768 : !x
       %y = kernel.view %p + 65536 : !x
       kernel.attention %q, %k, %k into %y, %lse {heads = 4 : i64, kv_heads = 4 : i64} : (!x, !x, !x, !x, memref<2x4x64xf32>) -> ()
-      return
+      boa.return
     }
     ```
     After:
@@ -224,7 +223,7 @@ def CudaOfferAttention : Pass<"cuda-offer-attention", "::mlir::func::FuncOp"> {
       "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
-def CudaEmitAttention : Pass<"cuda-emit-attention", "::mlir::func::FuncOp"> {
+def CudaEmitAttention : Pass<"cuda-emit-attention", "::boa::KernelOp"> {
   let summary = "attention to blocked kernels";
   let description = [{
     `kernel.attention` becomes one `gpu.launch`, `kernel.attention_grad` three and a
@@ -237,9 +236,9 @@ def CudaEmitAttention : Pass<"cuda-emit-attention", "::mlir::func::FuncOp"> {
     Before:
     ```mlir before
     !x = memref<2x64x128xf32>
-    func.func @k(%q: !x, %k: !x, %y: !x, %lse: memref<2x4x64xf32>) attributes {boa.kernel} {
+    boa.kernel @k(%q: !x, %k: !x, %y: !x, %lse: memref<2x4x64xf32>) {
       kernel.attention %q, %k, %k into %y, %lse {heads = 4 : i64, kv_heads = 4 : i64} : (!x, !x, !x, !x, memref<2x4x64xf32>) -> ()
-      return
+      boa.return
     }
     ```
     After:
@@ -263,7 +262,7 @@ def CudaEmitAttention : Pass<"cuda-emit-attention", "::mlir::func::FuncOp"> {
       "::mlir::vector::VectorDialect"];
 }
 
-def CudaEmitProducts : Pass<"cuda-emit-products", "::mlir::func::FuncOp"> {
+def CudaEmitProducts : Pass<"cuda-emit-products", "::boa::KernelOp"> {
   let summary = "products to blocked kernels";
   let description = [{
     Each `kernel.gemm` becomes a `gpu.launch`. A block owns a square of the result and
@@ -274,9 +273,9 @@ def CudaEmitProducts : Pass<"cuda-emit-products", "::mlir::func::FuncOp"> {
 
     Before:
     ```mlir before
-    func.func @k(%a: memref<128x96xbf16>, %b: memref<96x64xbf16>, %c: memref<128x64xbf16>) attributes {boa.kernel} {
+    boa.kernel @k(%a: memref<128x96xbf16>, %b: memref<96x64xbf16>, %c: memref<128x64xbf16>) {
       kernel.gemm %a, %b into %c : (memref<128x96xbf16>, memref<96x64xbf16>, memref<128x64xbf16>) -> ()
-      return
+      boa.return
     }
     ```
     After:

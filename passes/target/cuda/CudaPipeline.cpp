@@ -41,7 +41,7 @@ static void flatten(OpPassManager &pm) {
 
 void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code, bool tf32, bool printsWork) {
   const bool emulated = code == DeviceCode::emulated;
-  pm.addNestedPass<func::FuncOp>(createAssignWorkspace());
+  pm.addNestedPass<KernelOp>(createAssignWorkspace());
   pm.addPass(createCudaOutlineLaunches());
   if (printsWork)
     pm.addPass(createCudaPrintWork());
@@ -64,6 +64,7 @@ void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code, bool tf32, b
   }
 
   pm.addPass(createEmitOptimizer());
+  flatten(pm.nest<KernelOp>());
   flatten(pm.nest<func::FuncOp>());
   CudaConvertKernelToLLVMOptions host;
   host.dropDevice = code == DeviceCode::none;
@@ -77,7 +78,7 @@ void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code, bool tf32, b
 
 void boa::buildCudaPipeline(OpPassManager &pm, const CudaPipelineOptions &options,
                             const KernelOptions &kernels) {
-  auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<func::FuncOp>(std::move(pass)); };
+  auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<KernelOp>(std::move(pass)); };
   // More rows than on a CPU: a gradient of a weight goes through memory once a block.
   buildKernelPipeline(pm, {/*bytes=*/256 << 20, /*least=*/512, kernels.blockRows});
   // While copies are ops of their own.

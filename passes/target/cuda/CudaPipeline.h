@@ -18,7 +18,7 @@ struct CudaPipelineOptions {
   bool printsWork = false;     // on standard output: --cuda-print-work
 };
 
-/// Carries out Target::buildKernels for CUDA. The functions enqueue functions of the image in the
+/// Carries out Target::buildKernels for CUDA. The kernels enqueue functions of the image in the
 /// global `boa_device_image` (runtime/abi/abi.h), which is absent with DeviceCode::none.
 void buildCudaPipeline(mlir::OpPassManager &pm, const CudaPipelineOptions &options,
                        const KernelOptions &kernels = {});

@@ -107,7 +107,7 @@ Value emitDelta(OpBuilder &builder, kernel::AttentionGradOp op) {
   {
     // Where temporaries have their place in the workspace: at the top of the kernel.
     OpBuilder::InsertionGuard guard(builder);
-    Block &top = op->getParentOfType<func::FuncOp>().getBody().front();
+    Block &top = op->getParentOfType<KernelOp>().getBody().front();
     builder.setInsertionPoint(top.findAncestorOpInBlock(*op));
     delta = memref::AllocOp::create(builder, op.getLoc(), type);
   }
@@ -216,9 +216,7 @@ template <typename Op> LogicalResult check(Op op, int64_t ownTiles) {
 
 struct CudaEmitAttention : boa::impl::CudaEmitAttentionBase<CudaEmitAttention> {
   void runOnOperation() override {
-    func::FuncOp func = getOperation();
-    if (!func->hasAttr(kKernelAttr))
-      return;
+    KernelOp func = getOperation();
     OpBuilder builder(func);
     SmallVector<Operation *> ops;
     func.walk([&](Operation *op) {

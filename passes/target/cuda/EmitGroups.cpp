@@ -153,9 +153,7 @@ void joinWholes(Block &block) {
 
 struct CudaEmitGroups : boa::impl::CudaEmitGroupsBase<CudaEmitGroups> {
   void runOnOperation() override {
-    func::FuncOp func = getOperation();
-    if (!func->hasAttr(kKernelAttr))
-      return;
+    KernelOp func = getOperation();
     joinWholes(func.getBody().front());
     OpBuilder builder(func);
     for (auto group : llvm::to_vector(func.getBody().front().getOps<kernel::GroupOp>())) {

@@ -159,8 +159,6 @@ private:
 
 struct CudaEmitProducts : boa::impl::CudaEmitProductsBase<CudaEmitProducts> {
   void runOnOperation() override {
-    if (!getOperation()->hasAttr(kKernelAttr))
-      return;
     SmallVector<kernel::GemmOp> products;
     getOperation().walk([&](kernel::GemmOp product) { products.push_back(product); });
     for (kernel::GemmOp product : products) {

@@ -51,8 +51,6 @@ Value convert(OpBuilder &builder, Location loc, Value memref, Type element) {
 
 struct CudaLegalizeProducts : boa::impl::CudaLegalizeProductsBase<CudaLegalizeProducts> {
   void runOnOperation() override {
-    if (!getOperation()->hasAttr(kKernelAttr))
-      return;
     Widened last;
     for (Operation &op : getOperation().getBody().front()) {
       if (auto product = dyn_cast<kernel::GemmOp>(op))

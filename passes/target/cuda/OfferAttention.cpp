@@ -42,8 +42,6 @@ bool hasEvenRows(Value memref) {
 
 struct CudaOfferAttention : boa::impl::CudaOfferAttentionBase<CudaOfferAttention> {
   void runOnOperation() override {
-    if (!getOperation()->hasAttr(kKernelAttr))
-      return;
     for (Operation &op : llvm::make_early_inc_range(getOperation().getBody().front())) {
       if (auto forward = dyn_cast<kernel::AttentionOp>(op))
         offer(forward, BOA_CUDA_ATTENTION_SCRATCH);

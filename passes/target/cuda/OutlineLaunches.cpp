@@ -95,9 +95,7 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
     int64_t count = 0;
     OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
     device = gpu::GPUModuleOp::create(builder, getOperation().getLoc(), kDeviceModule);
-    for (auto func : getOperation().getOps<func::FuncOp>()) {
-      if (!func->hasAttr(kKernelAttr))
-        continue;
+    for (auto func : getOperation().getOps<KernelOp>()) {
       SmallVector<gpu::LaunchOp> launches;
       func.walk([&](gpu::LaunchOp launch) { launches.push_back(launch); });
       count += int64_t(launches.size());
@@ -114,7 +112,7 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
   }
 
   /// Drops ops that only launches used. The host has no address of a constant.
-  static LogicalResult eraseDeadOps(func::FuncOp func) {
+  static LogicalResult eraseDeadOps(KernelOp func) {
     func.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
       if (isOpTriviallyDead(op))
         op->erase();

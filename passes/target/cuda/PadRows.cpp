@@ -50,8 +50,6 @@ bool takesStrides(Value memref, Operation *op) {
 
 struct CudaPadRows : boa::impl::CudaPadRowsBase<CudaPadRows> {
   void runOnOperation() override {
-    if (!getOperation()->hasAttr(kKernelAttr))
-      return;
     for (auto alloc : llvm::to_vector(getOperation().getBody().front().getOps<memref::AllocOp>()))
       if (int64_t columns = getPadded(alloc)) {
         remark::passed(alloc.getLoc(), remark::RemarkOpts::name("pad-rows").category("boa-kernel"))

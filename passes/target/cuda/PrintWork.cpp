@@ -67,17 +67,16 @@ bool onlyCopies(Operation *function) {
 
 struct CudaPrintWork : boa::impl::CudaPrintWorkBase<CudaPrintWork> {
   void runOnOperation() override {
-    for (auto func : getOperation().getOps<func::FuncOp>())
-      if (func->hasAttr(kKernelAttr))
-        print(func);
+    for (auto kernel : getOperation().getOps<KernelOp>())
+      print(kernel);
     markAllAnalysesPreserved();
   }
 
-  void print(func::FuncOp func) {
+  void print(KernelOp kernel) {
     Work total[kinds];
-    llvm::outs() << func.getSymName() << "\n";
+    llvm::outs() << kernel.getSymName() << "\n";
     row("call", "read", "written", "operations", "what");
-    for (Operation &op : func.getBody().front()) {
+    for (Operation &op : kernel.getBody().front()) {
       std::string what;
       Work work{/*calls=*/1};
       Kind kind = kinds;

@@ -61,8 +61,6 @@ kernel::GemmOp findProduct(linalg::GenericOp copy) {
 
 struct CudaReadAddendsInPlace : boa::impl::CudaReadAddendsInPlaceBase<CudaReadAddendsInPlace> {
   void runOnOperation() override {
-    if (!getOperation()->hasAttr(kKernelAttr))
-      return;
     for (auto copy : llvm::to_vector(getOperation().getBody().front().getOps<linalg::GenericOp>()))
       if (isCopy(copy))
         if (kernel::GemmOp product = findProduct(copy)) {

@@ -73,8 +73,6 @@ Value slice(OpBuilder &builder, Value memref, bool columns, int64_t begin, int64
 
 struct CudaSplitProducts : boa::impl::CudaSplitProductsBase<CudaSplitProducts> {
   void runOnOperation() override {
-    if (!getOperation()->hasAttr(kKernelAttr))
-      return;
     for (Size size : {Size::n, Size::k, Size::m})
       getOperation().walk([&](kernel::GemmOp product) {
         if (int64_t many = getMany(product, size))

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
+#include "passes/kernels/EmitKernels.h"
 #include "passes/model/CanonicalText.h"
 #include "passes/target/runtime/Descriptor.h"
 #include "runtime/abi/abi.h"
@@ -41,21 +42,12 @@ template <typename OpTy> llvm::StringMap<int64_t> numberOps(ModuleOp module) {
   return numbers;
 }
 
-llvm::StringMap<int64_t> numberKernels(ModuleOp module) {
-  llvm::StringMap<int64_t> numbers;
-  int64_t next = 0;
-  for (Operation &op : *module.getBody())
-    if (op.hasAttr(kKernelAttr))
-      numbers[SymbolTable::getSymbolName(&op)] = next++;
-  return numbers;
-}
-
 class EntryLowering {
 public:
   EntryLowering(ModuleOp module, StepOp entry)
       : module(module), entry(entry), builder(module.getBodyRegion()),
         storages(numberOps<StorageOp>(module)), groups(numberOps<GroupOp>(module)),
-        kernels(numberKernels(module)) {}
+        kernels(numberOps<KernelOp>(module)) {}
 
   void run() {
     builder.setInsertionPoint(entry);
@@ -286,18 +278,13 @@ private:
 /// Checks that names are known. Numbers stand for names from here on, and an unknown name would be
 /// number 0.
 LogicalResult checkNames(ModuleOp module) {
-  llvm::StringMap<int64_t> kernels = numberKernels(module);
+  llvm::StringMap<int64_t> kernels = numberOps<KernelOp>(module);
   WalkResult walked = module.walk([&](Operation *op) -> WalkResult {
-    if (auto launch = dyn_cast<LaunchOp>(op)) {
-      if (!kernels.contains(launch.getKernel()))
-        return launch.emitOpError("expected a kernel named @") << launch.getKernel();
-      auto counts = SymbolTable::lookupNearestSymbolFrom(launch, launch.getKernelAttr())
-                        ->getAttrOfType<DenseI32ArrayAttr>(kBuffersAttr);
-      if (!counts || counts.size() != 3 || size_t(counts[0]) != launch.getReads().size() ||
-          size_t(counts[1]) != launch.getUpdates().size() ||
-          size_t(counts[2]) != launch.getWrites().size())
-        return launch.emitOpError("expected the buffers that @") << launch.getKernel() << " takes";
-    }
+    if (auto launch = dyn_cast<LaunchOp>(op); launch && !kernels.contains(launch.getKernel()))
+      return launch.emitOpError("expected a kernel named @") << launch.getKernel();
+    if (auto kernel = dyn_cast<KernelOp>(op);
+        kernel && !llvm::all_of(kernel.getArgumentTypes(), LLVM::isCompatibleType))
+      return kernel.emitOpError("expected a body in the LLVM dialect");
     if (auto access = dyn_cast<AccessOpInterface>(op);
         access && access.getQueue() == Queue::none && !isa<FinishNormOp>(op))
       return op->emitOpError(
@@ -338,9 +325,8 @@ void emitTable(ModuleOp module, StringRef symbol, ArrayRef<StringRef> names) {
 /// Emits @boa_kernel_table, and @boa_optimizer if the program trains.
 void emitTables(ModuleOp module) {
   SmallVector<StringRef> kernels;
-  for (auto func : module.getOps<LLVM::LLVMFuncOp>())
-    if (func->hasAttr(kKernelAttr))
-      kernels.push_back(func.getName());
+  for (auto kernel : module.getOps<KernelOp>())
+    kernels.push_back(kernel.getSymName());
   emitTable(module, "boa_kernel_table", kernels);
   if (module.lookupSymbol(kUpdateFunction))
     emitTable(module, "boa_optimizer", {kPrepareFunction, kUpdateFunction});
@@ -358,6 +344,7 @@ struct ConvertBoaToRuntime : impl::ConvertBoaToRuntimeBase<ConvertBoaToRuntime> 
     emitTables(module);
     for (StepOp entry : llvm::make_early_inc_range(module.getOps<StepOp>()))
       EntryLowering(module, entry).run();
+    emitKernels(module);
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
       if (isa<ConfigOp, StorageOp, GroupOp, OptimizerOp>(op))
         op.erase();

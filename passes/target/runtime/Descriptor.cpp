@@ -78,9 +78,8 @@ public:
     }
     for (auto group : module.getOps<GroupOp>())
       groupList.push_back(describe(group));
-    for (Operation &op : *module.getBody())
-      if (op.hasAttr(kKernelAttr))
-        kernelList.push_back(describeKernel(&op));
+    for (auto kernel : module.getOps<KernelOp>())
+      kernelList.push_back(describe(kernel));
     json::Object traffic;
     for (auto step : module.getOps<StepOp>()) {
       traffic[step.getSymName()] = describeTraffic(step, kTrafficAttr);
@@ -228,29 +227,34 @@ private:
                         {"gradient", idOf(Role::gradients, group)}};
   }
 
-  json::Value describeKernel(Operation *op) {
+  json::Value describe(KernelOp op) {
     json::Array buffers;
-    ArrayRef<int32_t> counts = op->getAttrOfType<DenseI32ArrayAttr>(kBuffersAttr).asArrayRef();
-    for (int kind = 0; kind < 3; ++kind) // read, updated, written
-      for (int32_t i = 0; i < counts[kind]; ++i)
-        buffers.push_back(json::Object{{"read", kind < 2}, {"write", kind > 0}});
-    auto real = [&](StringRef name) {
-      auto attr = op->getAttrOfType<FloatAttr>(name);
-      return attr ? attr.getValueAsDouble() : 0.0;
+    auto describeBuffers = [&](ArrayAttr all, bool read, bool write) {
+      for (size_t i = 0; i < all.size(); ++i)
+        buffers.push_back(json::Object{{"read", read}, {"write", write}});
     };
-    json::Object kernel{{"name", SymbolTable::getSymbolName(op).getValue()},
+    describeBuffers(op.getReads(), true, false);
+    describeBuffers(op.getUpdates(), true, true);
+    describeBuffers(op.getWrites(), false, true);
+    const CostAttr none = CostAttr::get(op.getContext(), 0, 0, 0, 0, 0);
+    auto costOf = [&](ComputeType format) {
+      auto cost = op.getCosts().getAs<CostAttr>(WordOf(format));
+      return cost ? cost : none;
+    };
+    const CostAttr f32 = costOf(ComputeType::f32), bf16 = costOf(ComputeType::bf16);
+    json::Object kernel{{"name", op.getSymName()},
                         {"buffers", std::move(buffers)},
-                        {"workspace", integerAttr(op, kWorkspaceAttr)},
-                        {"flops", real(kFlopsAttr)},
-                        {"product_flops", real(kProductFlopsAttr)},
-                        {"product_flops_bf16", real(kProductFlopsBf16Attr)},
-                        {"attention_flops", real(kAttentionFlopsAttr)},
-                        {"attention_flops_bf16", real(kAttentionFlopsBf16Attr)},
-                        {"bytes", real(kBytesAttr)},
-                        {"elementwise_bytes", real(kElementwiseBytesAttr)},
-                        {"elementwise_bytes_bf16", real(kElementwiseBytesBf16Attr)}};
+                        {"workspace", int64_t(op.getWorkspace())},
+                        {"flops", f32.getFlops() + bf16.getFlops()},
+                        {"product_flops", f32.getProductFlops()},
+                        {"product_flops_bf16", bf16.getProductFlops()},
+                        {"attention_flops", f32.getAttentionFlops()},
+                        {"attention_flops_bf16", bf16.getAttentionFlops()},
+                        {"bytes", f32.getBytes() + bf16.getBytes()},
+                        {"elementwise_bytes", f32.getElementwiseBytes()},
+                        {"elementwise_bytes_bf16", bf16.getElementwiseBytes()}};
     json::Array numbers;
-    for (Attribute table : getTables(op))
+    for (Attribute table : op.getTables())
       numbers.push_back(int64_t(llvm::find(tables, table) - tables.begin()));
     if (!numbers.empty())
       kernel["tables"] = std::move(numbers);

@@ -20,7 +20,7 @@ import sys
 
 NAME = r"%[\w$-]+(?:\.[\w$-]+)*"
 END = r"(?![\w$-]|\.[\w$-])"
-SCOPE = re.compile(r"\s*(func\.func|llvm\.func|gpu\.func|boa\.step)\b")
+SCOPE = re.compile(r"\s*(func\.func|llvm\.func|gpu\.func|boa\.kernel|boa\.step)\b")
 
 
 class Pattern:

@@ -20,7 +20,8 @@ results = {"sums": [f"%s{i + 1}" for i in range(count)], "gradient": [f"%g{count
 results = results.get(form, [f"%y{count}"])
 types = ["tensor<8x4xf32>" if form in ("one", "placed") else "tensor<4xf32>"] * len(results)
 placed = ", ".join(type + at(1) for type in types)
-print(f"func.func @chain({arguments}) -> ({placed}) attributes {{boa.kernel}} {{")
+buffers = f" reads [tensor<8x4xf32>] {'updates' if form == 'gradient' else 'writes'} [{types[0]}]" if at(0) else ""
+print(f"boa.kernel @chain({arguments}) -> ({placed}){buffers} {{")
 for i in range(count):
     if form in ("gradient", "total"):
         name = "g" if form == "total" and i == 0 else "s"
@@ -32,4 +33,4 @@ for i in range(count):
     print(f"  %y{i + 1} = boa.{op.format(i)} : tensor<8x4xf32>")
     if form == "sums":
         print(f"  %s{i + 1} = boa.sum_leading %y{i + 1} : tensor<8x4xf32> to tensor<4xf32>")
-print(f"  return {', '.join(results)} : {', '.join(types)}\n}}")
+print(f"  boa.return {', '.join(results)} : {', '.join(types)}\n}}")

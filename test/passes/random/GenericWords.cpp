@@ -37,10 +37,7 @@ const std::vector<std::string> &elementTypes() {
 const std::vector<std::string> &attributeNames() {
   static const auto all = split(R"(
 boa.param boa.saved boa.sum boa.cache boa.name boa.activation boa.shared boa.place boa.layer
-boa.kernel boa.most_chunks boa.contents boa.buffers boa.flops boa.product_flops
-boa.product_flops_bf16 boa.attention_flops boa.attention_flops_bf16 boa.bytes
-boa.elementwise_bytes boa.elementwise_bytes_bf16 boa.workspace boa.own_workspace
-boa.attention_scratch boa.constants boa.tables boa.memory boa.shared_bytes boa.arguments
+boa.most_chunks boa.workspace boa.attention_scratch boa.constants boa.memory boa.shared_bytes boa.arguments
 boa.buffer boa.offset boa.result boa.traffic boa.first_traffic boa.second_traffic boa.arena
 boa.arena_device boa.computes boa.computation boa.mark
 )");
@@ -166,6 +163,10 @@ const std::vector<std::string> &oddOps() {
 }) : () -> ()
 ~
 "func.func"() <{function_type = () -> (), sym_name = "embed_forward"}> ({
+}) : () -> ()
+~
+"boa.kernel"() <{function_type = () -> (), sym_name = "embed_forward"}> ({
+  "boa.return"() : () -> ()
 }) : () -> ()
 )",
                                 "~");

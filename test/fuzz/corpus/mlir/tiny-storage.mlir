@@ -21,25 +21,25 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
   boa.group @head repeat 1 {
     boa.param @ln : tensor<512xf32> = "ones"
   }
-  func.func @embed_forward(%arg0: tensor<2x16xi32> {boa.buffer = 0 : i32, boa.offset = 0 : i64}, %arg1: tensor<64x512xbf16> {boa.buffer = 1 : i32, boa.offset = 0 : i64}) -> (tensor<2x16x512xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64}) attributes {boa.buffers = array<i32: 2, 0, 1>, boa.bytes = 1.967360e+05 : f64, boa.contents = [tensor<2x16xi32>, tensor<32768xbf16>, tensor<2x16x512xf32>], boa.flops = 0.000000e+00 : f64, boa.kernel} {
+  boa.kernel @embed_forward(%arg0: tensor<2x16xi32> {boa.buffer = 0 : i32, boa.offset = 0 : i64}, %arg1: tensor<64x512xbf16> {boa.buffer = 1 : i32, boa.offset = 0 : i64}) -> (tensor<2x16x512xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64}) reads [tensor<2x16xi32>, tensor<32768xbf16>] writes [tensor<2x16x512xf32>] costs {f32 = #boa.cost<flops = 0, bytes = 196736>} {
     %0 = boa.cast %arg1 : tensor<64x512xbf16> to tensor<64x512xf32>
     %1 = boa.embedding %0, %arg0 : (tensor<64x512xf32>, tensor<2x16xi32>) -> tensor<2x16x512xf32>
-    return %1 : tensor<2x16x512xf32>
+    boa.return %1 : tensor<2x16x512xf32>
   }
-  func.func @embed_backward(%arg0: tensor<2x16xi32> {boa.buffer = 0 : i32, boa.offset = 0 : i64}, %arg1: tensor<2x16x512xf32> {boa.buffer = 1 : i32, boa.offset = 0 : i64}, %arg2: tensor<64x512xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64, boa.result = 0 : i32}) -> (tensor<64x512xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64}) attributes {boa.buffers = array<i32: 2, 1, 0>, boa.bytes = 1.967360e+05 : f64, boa.contents = [tensor<2x16xi32>, tensor<2x16x512xf32>, tensor<32768xf32>], boa.flops = 1.638400e+04 : f64, boa.kernel} {
+  boa.kernel @embed_backward(%arg0: tensor<2x16xi32> {boa.buffer = 0 : i32, boa.offset = 0 : i64}, %arg1: tensor<2x16x512xf32> {boa.buffer = 1 : i32, boa.offset = 0 : i64}, %arg2: tensor<64x512xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64, boa.result = 0 : i32}) -> (tensor<64x512xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64}) reads [tensor<2x16xi32>, tensor<2x16x512xf32>] updates [tensor<32768xf32>] costs {f32 = #boa.cost<flops = 16384, bytes = 196736>} {
     %0 = boa.embedding_grad %arg0, %arg1 : (tensor<2x16xi32>, tensor<2x16x512xf32>) -> tensor<64x512xf32>
     %1 = boa.add %arg2, %0 : tensor<64x512xf32>, tensor<64x512xf32>
-    return %1 : tensor<64x512xf32>
+    boa.return %1 : tensor<64x512xf32>
   }
-  func.func @block_forward(%arg0: tensor<2x16x512xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64}, %arg1: tensor<512x512xbf16> {boa.buffer = 1 : i32, boa.offset = 0 : i64}, %arg2: tensor<512xbf16> {boa.buffer = 1 : i32, boa.offset = 524288 : i64}) -> (tensor<2x16x512xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64}) attributes {boa.buffers = array<i32: 2, 0, 1>, boa.bytes = 0x4137080000000000 : f64, boa.contents = [tensor<2x16x512xf32>, tensor<276480xbf16>, tensor<2x16x512xf32>], boa.flops = 0x4170440000000000 : f64, boa.kernel} {
+  boa.kernel @block_forward(%arg0: tensor<2x16x512xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64}, %arg1: tensor<512x512xbf16> {boa.buffer = 1 : i32, boa.offset = 0 : i64}, %arg2: tensor<512xbf16> {boa.buffer = 1 : i32, boa.offset = 524288 : i64}) -> (tensor<2x16x512xf32> {boa.buffer = 2 : i32, boa.offset = 0 : i64}) reads [tensor<2x16x512xf32>, tensor<276480xbf16>] writes [tensor<2x16x512xf32>] costs {f32 = #boa.cost<flops = 17055744, bytes = 1509376>} {
     %0 = boa.cast %arg1 : tensor<512x512xbf16> to tensor<512x512xf32>
     %1 = boa.cast %arg2 : tensor<512xbf16> to tensor<512xf32>
     %2 = boa.linear %arg0, %0 bias %1 : (tensor<2x16x512xf32>, tensor<512x512xf32>, tensor<512xf32>) -> tensor<2x16x512xf32>
     %3 = boa.gelu %2 : tensor<2x16x512xf32>
     %4 = boa.add %arg0, %3 : tensor<2x16x512xf32>, tensor<2x16x512xf32>
-    return %4 : tensor<2x16x512xf32>
+    boa.return %4 : tensor<2x16x512xf32>
   }
-  func.func @block_backward(%arg0: tensor<2x16x512xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64}, %arg1: tensor<512x512xbf16> {boa.buffer = 2 : i32, boa.offset = 0 : i64}, %arg2: tensor<512xbf16> {boa.buffer = 2 : i32, boa.offset = 524288 : i64}, %arg3: tensor<2x16x512xf32> {boa.buffer = 1 : i32, boa.offset = 0 : i64}, %arg4: tensor<512x512xf32> {boa.buffer = 3 : i32, boa.offset = 0 : i64, boa.result = 1 : i32}, %arg5: tensor<512xf32> {boa.buffer = 3 : i32, boa.offset = 1048576 : i64, boa.result = 2 : i32}) -> (tensor<2x16x512xf32> {boa.buffer = 4 : i32, boa.offset = 0 : i64}, tensor<512x512xf32> {boa.buffer = 3 : i32, boa.offset = 0 : i64}, tensor<512xf32> {boa.buffer = 3 : i32, boa.offset = 1048576 : i64}) attributes {boa.buffers = array<i32: 3, 1, 1>, boa.bytes = 0x414E880000000000 : f64, boa.contents = [tensor<2x16x512xf32>, tensor<2x16x512xf32>, tensor<276480xbf16>, tensor<276480xf32>, tensor<2x16x512xf32>], boa.flops = 0x4188340000000000 : f64, boa.kernel} {
+  boa.kernel @block_backward(%arg0: tensor<2x16x512xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64}, %arg1: tensor<512x512xbf16> {boa.buffer = 2 : i32, boa.offset = 0 : i64}, %arg2: tensor<512xbf16> {boa.buffer = 2 : i32, boa.offset = 524288 : i64}, %arg3: tensor<2x16x512xf32> {boa.buffer = 1 : i32, boa.offset = 0 : i64}, %arg4: tensor<512x512xf32> {boa.buffer = 3 : i32, boa.offset = 0 : i64, boa.result = 1 : i32}, %arg5: tensor<512xf32> {boa.buffer = 3 : i32, boa.offset = 1048576 : i64, boa.result = 2 : i32}) -> (tensor<2x16x512xf32> {boa.buffer = 4 : i32, boa.offset = 0 : i64}, tensor<512x512xf32> {boa.buffer = 3 : i32, boa.offset = 0 : i64}, tensor<512xf32> {boa.buffer = 3 : i32, boa.offset = 1048576 : i64}) reads [tensor<2x16x512xf32>, tensor<2x16x512xf32>, tensor<276480xbf16>] updates [tensor<276480xf32>] writes [tensor<2x16x512xf32>] costs {f32 = #boa.cost<flops = 50757632, bytes = 4001792>} {
     %0 = boa.cast %arg1 : tensor<512x512xbf16> to tensor<512x512xf32>
     %1 = boa.cast %arg2 : tensor<512xbf16> to tensor<512xf32>
     %2 = boa.linear %arg0, %0 bias %1 : (tensor<2x16x512xf32>, tensor<512x512xf32>, tensor<512xf32>) -> tensor<2x16x512xf32>
@@ -50,17 +50,17 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
     %7 = boa.add %arg3, %4 : tensor<2x16x512xf32>, tensor<2x16x512xf32>
     %8 = boa.add %arg4, %5 : tensor<512x512xf32>, tensor<512x512xf32>
     %9 = boa.add %arg5, %6 : tensor<512xf32>, tensor<512xf32>
-    return %7, %8, %9 : tensor<2x16x512xf32>, tensor<512x512xf32>, tensor<512xf32>
+    boa.return %7, %8, %9 : tensor<2x16x512xf32>, tensor<512x512xf32>, tensor<512xf32>
   }
-  func.func @head_forward(%arg0: tensor<2x16x512xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64}, %arg1: tensor<2x16xi32> {boa.buffer = 1 : i32, boa.offset = 0 : i64}, %arg2: tensor<512xbf16> {boa.buffer = 2 : i32, boa.offset = 0 : i64}, %arg3: tensor<64x512xbf16> {boa.buffer = 3 : i32, boa.offset = 0 : i64}) -> (tensor<f32> {boa.buffer = 4 : i32, boa.offset = 0 : i64}) attributes {boa.buffers = array<i32: 4, 0, 1>, boa.bytes = 3.462440e+05 : f64, boa.contents = [tensor<2x16x512xf32>, tensor<2x16xi32>, tensor<2048xbf16>, tensor<32768xbf16>, tensor<f32>], boa.flops = 0x4140C80000000000 : f64, boa.kernel} {
+  boa.kernel @head_forward(%arg0: tensor<2x16x512xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64}, %arg1: tensor<2x16xi32> {boa.buffer = 1 : i32, boa.offset = 0 : i64}, %arg2: tensor<512xbf16> {boa.buffer = 2 : i32, boa.offset = 0 : i64}, %arg3: tensor<64x512xbf16> {boa.buffer = 3 : i32, boa.offset = 0 : i64}) -> (tensor<f32> {boa.buffer = 4 : i32, boa.offset = 0 : i64}) reads [tensor<2x16x512xf32>, tensor<2x16xi32>, tensor<2048xbf16>, tensor<32768xbf16>] writes [tensor<f32>] costs {f32 = #boa.cost<flops = 2199552, bytes = 346244>} {
     %0 = boa.cast %arg2 : tensor<512xbf16> to tensor<512xf32>
     %1 = boa.cast %arg3 : tensor<64x512xbf16> to tensor<64x512xf32>
     %2 = boa.rms_norm %arg0, %0 : (tensor<2x16x512xf32>, tensor<512xf32>) -> tensor<2x16x512xf32>
     %3 = boa.linear %2, %1 transpose : (tensor<2x16x512xf32>, tensor<64x512xf32>) -> tensor<2x16x64xf32>
     %4 = boa.cross_entropy %3, %arg1 : (tensor<2x16x64xf32>, tensor<2x16xi32>) -> tensor<f32>
-    return %4 : tensor<f32>
+    boa.return %4 : tensor<f32>
   }
-  func.func @head_backward(%arg0: tensor<2x16x512xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64}, %arg1: tensor<2x16xi32> {boa.buffer = 1 : i32, boa.offset = 0 : i64}, %arg2: tensor<512xbf16> {boa.buffer = 2 : i32, boa.offset = 0 : i64}, %arg3: tensor<64x512xbf16> {boa.buffer = 3 : i32, boa.offset = 0 : i64}, %arg4: tensor<512xf32> {boa.buffer = 4 : i32, boa.offset = 0 : i64, boa.result = 2 : i32}, %arg5: tensor<64x512xf32> {boa.buffer = 5 : i32, boa.offset = 0 : i64, boa.result = 3 : i32}) -> (tensor<f32> {boa.buffer = 6 : i32, boa.offset = 0 : i64}, tensor<2x16x512xf32> {boa.buffer = 7 : i32, boa.offset = 0 : i64}, tensor<512xf32> {boa.buffer = 4 : i32, boa.offset = 0 : i64}, tensor<64x512xf32> {boa.buffer = 5 : i32, boa.offset = 0 : i64}) attributes {boa.buffers = array<i32: 4, 2, 2>, boa.bytes = 9.730640e+05 : f64, boa.contents = [tensor<2x16x512xf32>, tensor<2x16xi32>, tensor<2048xbf16>, tensor<32768xbf16>, tensor<2048xf32>, tensor<32768xf32>, tensor<f32>, tensor<2x16x512xf32>], boa.flops = 0x41592C0000000000 : f64, boa.kernel} {
+  boa.kernel @head_backward(%arg0: tensor<2x16x512xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64}, %arg1: tensor<2x16xi32> {boa.buffer = 1 : i32, boa.offset = 0 : i64}, %arg2: tensor<512xbf16> {boa.buffer = 2 : i32, boa.offset = 0 : i64}, %arg3: tensor<64x512xbf16> {boa.buffer = 3 : i32, boa.offset = 0 : i64}, %arg4: tensor<512xf32> {boa.buffer = 4 : i32, boa.offset = 0 : i64, boa.result = 2 : i32}, %arg5: tensor<64x512xf32> {boa.buffer = 5 : i32, boa.offset = 0 : i64, boa.result = 3 : i32}) -> (tensor<f32> {boa.buffer = 6 : i32, boa.offset = 0 : i64}, tensor<2x16x512xf32> {boa.buffer = 7 : i32, boa.offset = 0 : i64}, tensor<512xf32> {boa.buffer = 4 : i32, boa.offset = 0 : i64}, tensor<64x512xf32> {boa.buffer = 5 : i32, boa.offset = 0 : i64}) reads [tensor<2x16x512xf32>, tensor<2x16xi32>, tensor<2048xbf16>, tensor<32768xbf16>] updates [tensor<2048xf32>, tensor<32768xf32>] writes [tensor<f32>, tensor<2x16x512xf32>] costs {f32 = #boa.cost<flops = 6598656, bytes = 973064>} {
     %0 = boa.cast %arg2 : tensor<512xbf16> to tensor<512xf32>
     %1 = boa.cast %arg3 : tensor<64x512xbf16> to tensor<64x512xf32>
     %2 = boa.rms_norm %arg0, %0 : (tensor<2x16x512xf32>, tensor<512xf32>) -> tensor<2x16x512xf32>
@@ -73,7 +73,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
     %dx, %dweight = boa.rms_norm_grad %arg0, %0, %6 : (tensor<2x16x512xf32>, tensor<512xf32>, tensor<2x16x512xf32>) -> (tensor<2x16x512xf32>, tensor<512xf32>)
     %8 = boa.add %arg4, %dweight : tensor<512xf32>, tensor<512xf32>
     %9 = boa.add %arg5, %7 : tensor<64x512xf32>, tensor<64x512xf32>
-    return %4, %dx, %8, %9 : tensor<f32>, tensor<2x16x512xf32>, tensor<512xf32>, tensor<64x512xf32>
+    boa.return %4, %dx, %8, %9 : tensor<f32>, tensor<2x16x512xf32>, tensor<512xf32>, tensor<64x512xf32>
   }
   boa.storage @tokens[4] : tensor<2x16xi32> on device role tokens
   boa.storage @targets[4] : tensor<2x16xi32> on device role targets
