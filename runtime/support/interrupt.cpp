@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <iterator>
 #include <poll.h>
 #include <string>
@@ -31,11 +32,12 @@ std::atomic<int64_t> signal_ns{0}, asked_ns{0}; // times of the first, and first
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 struct sigaction previous[std::size(kSignals)];
 
-// A handler may interrupt SetStopNote, so there is no lock: it copies the note again if the version
-// has changed meanwhile, and none while it is odd.
+// A handler may interrupt SetStopNote, so there is no lock. It claims the current note, which then
+// stays as it is: the next ones go to the other two places.
 constexpr size_t kMostNote = 512; // less than a pipe takes at once
-std::atomic<char> note[kMostNote];
-std::atomic<uint32_t> note_version{0};
+constexpr int kNoNote = -1;
+char notes[3][kMostNote];
+std::atomic<int> current_note{0}, claimed_note{kNoNote};
 
 int64_t NowNs() {
   timespec time;
@@ -43,22 +45,17 @@ int64_t NowNs() {
   return int64_t(time.tv_sec) * 1000000000 + time.tv_nsec;
 }
 
-/// In a handler. Prints nothing where that would block.
+/// In the handler of the first signal. Prints nothing where that would block.
 void PrintNote() {
-  constexpr int kAttempts = 100;
-  char text[kMostNote];
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const uint32_t version = note_version;
-    size_t size = 0;
-    while (size < kMostNote && (text[size] = note[size]) != 0)
-      ++size;
-    if (version % 2 != 0 || version != note_version)
-      continue;
-    pollfd output = {STDERR_FILENO, POLLOUT, 0};
-    if (size > 0 && poll(&output, 1, 0) == 1 && (output.revents & POLLOUT) != 0)
-      (void)!write(STDERR_FILENO, text, size);
-    return;
-  }
+  int claim = kNoNote;
+  do
+    claimed_note = claim = current_note;
+  while (current_note != claim);
+  const size_t size = strlen(notes[claim]);
+  pollfd output = {STDERR_FILENO, POLLOUT, 0};
+  if (size > 0 && poll(&output, 1, 0) == 1 && (output.revents & POLLOUT) != 0)
+    (void)!write(STDERR_FILENO, notes[claim], size);
+  claimed_note = kNoNote;
 }
 
 void OnSignal(int signal) {
@@ -123,12 +120,11 @@ bool InterruptedFor(std::chrono::nanoseconds least, std::chrono::steady_clock::t
 }
 
 void SetStopNote(absl::string_view text) {
-  ++note_version;
-  const size_t size = std::min(text.size(), kMostNote - 1);
-  for (size_t i = 0; i < size; ++i)
-    note[i] = text[i];
-  note[size] = 0;
-  ++note_version;
+  int next = 0;
+  while (next == current_note || next == claimed_note)
+    ++next;
+  notes[next][text.copy(notes[next], kMostNote - 1)] = 0;
+  current_note = next;
 }
 
 absl::Status InterruptedError(int signal, const std::string &message) {
