@@ -112,7 +112,7 @@ def rest(report, parts, nightly):
         report.finish()
     if parts & {"compiler", "runtime"}:
         report.stage("unit tests of a larger scope")
-        suites.unit_tests(report, RELEASE, "unit tests of a larger scope", "-L", beyond)
+        suites.unit_tests(report, RELEASE, "unit tests of a larger scope", "-L", beyond, jobs=suites.CORES + 1)
     report.stage("end to end, all")
     races = ROOT / "test" / "e2e" / "run-races"  # needs the trainer of build/tsan
     suites.scripts(report, RELEASE, sorted(set((ROOT / "test" / "e2e").glob("run-*")) - {races}), scope,
@@ -123,15 +123,16 @@ def rest(report, parts, nightly):
             report.stage("ThreadSanitizer")
             if not nightly:
                 os.environ["GTEST_FILTER"] = "-" + FAILING_CALLS
-            suites.unit_tests(report, "build/tsan", "ThreadSanitizer", *([] if nightly else ["-L", "^threads$"]))
+            with ThreadPoolExecutor(1) as beside:  # neither of the two keeps all cores at work
+                examples = beside.submit(suites.scripts, report, RELEASE, [races], scope, 1200)
+                suites.unit_tests(report, "build/tsan", "ThreadSanitizer", *([] if nightly else ["-L", "^threads$"]))
+            examples.result()
             os.environ.pop("GTEST_FILTER", None)
-            report.stage("examples, ThreadSanitizer")
-            suites.scripts(report, RELEASE, [races], scope, 1200)
         if build(report, "asan", "all"):
             report.stage("AddressSanitizer")
             suites.unit_tests(report, "build/asan", "AddressSanitizer", *([] if nightly else ["-LE", "^nightly$"]))
     report.stage("passes and driver of a larger scope")
-    suites.lit_tests(report, RELEASE, suites.lit_files(suites.has_more), compile_jobs())
+    suites.lit_tests(report, RELEASE, suites.lit_files(suites.has_more), compile_jobs() + 1)
     if nightly:
         night(report)
 

@@ -69,7 +69,7 @@ def unit_tests(report, build, name, *selection, jobs=CORES):
         old.unlink()
     tests = declared(build, *selection)
     outputs = {}
-    current = [None]
+    current, detail = [None], [0]
 
     def on_line(line):
         ended = re.match(r"\s*\d+/\d+ Test\s+#\d+: (\S+) \.*(\s+Passed|\*\*\*.*)", line)
@@ -81,7 +81,8 @@ def unit_tests(report, build, name, *selection, jobs=CORES):
                                f"ctest --test-dir {build} -R '^{ended.group(1)}$' --output-on-failure")
         elif current[0]:
             outputs[current[0]].append(line)
-            if TELLING.search(line) and sum(map(len, outputs[current[0]])) < 20000:
+            detail[0] = 9 if line.endswith(": Failure") else detail[0] - 1  # what was expected, and found
+            if (detail[0] > 0 or TELLING.search(line)) and sum(map(len, outputs[current[0]])) < 20000:
                 say("     " + line)
         elif re.match("No tests|Unable to find", line):
             say("     " + line)
@@ -212,7 +213,7 @@ def lit_tests(report, build, files, jobs):
 # scripts
 
 def scripts(report, build, paths, scope, limit):
-    """Scripts of test/e2e, as many at a time as there are cores. A line `PASS ...` or `FAIL ...` is
+    """Scripts of test/e2e, one more at a time than there are cores, since some wait. A line `PASS ...` or `FAIL ...` is
     a case; one that says neither counts by its exit status."""
     environment = {**os.environ, "BOA": str(ROOT / build / "bin" / "boa")}
     lock = threading.Lock()
@@ -249,7 +250,7 @@ def scripts(report, build, paths, scope, limit):
                 counts["PASS"] = 1
         return counts["PASS"], counts["FAIL"]
 
-    with ThreadPoolExecutor(CORES) as pool:
+    with ThreadPoolExecutor(CORES + 1) as pool:
         results = list(pool.map(run, paths))
     report.count(sum(good for good, _ in results), sum(bad for _, bad in results))
     report.slowest(times)
