@@ -140,8 +140,8 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
     for (const CapturedMemory &memory : captures->memory)
       operands.push_back(memory.memref);
     auto function = SymbolRefAttr::get(device.getSymNameAttr(), FlatSymbolRefAttr::get(func));
-    kernel::LaunchOp::create(builder, launch.getLoc(), function, extents->grid, extents->block,
-                             extents->sharedBytes, operands);
+    kernel::LaunchFuncOp::create(builder, launch.getLoc(), function, extents->grid, extents->block,
+                                 extents->sharedBytes, operands);
     launch.erase();
     return success();
   }
