@@ -34,10 +34,6 @@ namespace {
 /// The least alignment of buffers and of the workspace, in bytes.
 constexpr int64_t kBufferAlignment = 256;
 
-/// The limits of a launch, from CUDA's C++ Programming Guide, "Compute Capabilities".
-constexpr int64_t kMaxGrid[3] = {(INT64_C(1) << 31) - 1, kMaxBlocksAlongY, kMaxBlocksAlongY};
-constexpr int64_t kMaxBlock[3] = {kMaxThreads, kMaxThreads, 64};
-
 struct Extents {
   SmallVector<int64_t, 3> grid, block;
   int64_t sharedBytes = 0;
