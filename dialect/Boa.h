@@ -29,6 +29,7 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace boa {
 /// The verifiers of ops hold to the sizes of runtime/abi/sizes.h, and to this one of a dimension,
@@ -63,11 +64,11 @@ struct StorageAccess {
   int64_t first = 0, count = 0;           // chunks; 0: all of the entry
   mlir::Value fresh = {};                 // if it holds, nothing is read
 
-  bool reads() const { return kind != Kind::write; }
+  bool mayRead() const { return kind != Kind::write; }
   bool writes() const { return kind != Kind::read; }
 };
 
-/// The queue on which an op of the storage phase runs. Ops of the step phase have none.
+/// The queue on which an op of the storage phase runs. Ops of the step phase alone have none.
 enum class Queue { none, transfer, compute, optimizer };
 
 /// The values of indices and conditions at one point of a run.
@@ -222,8 +223,13 @@ std::string getFunctionName(llvm::StringRef stage, StageFunction function);
 
 /// The op that opened a buffer: its first access is what the buffer holds. Null for other values.
 AccessOpInterface getOrigin(mlir::Value buffer);
-/// Whether it is an op of the storage phase that computes: a kernel, an update or a norm.
+/// Whether an op of the storage phase computes on buffers: a kernel, an update or a norm.
 bool computes(mlir::Operation *op);
+/// Whether an op touches the storage by name. With `writes`, whether it may write there.
+bool touches(mlir::Operation *op, llvm::StringRef storage, bool writes = false);
+/// The ops within a block that touch each storage. With `writes`, those that may write there.
+llvm::StringMap<llvm::SmallVector<mlir::Operation *, 4>> findAccesses(mlir::Block &block,
+                                                                      bool writes = false);
 /// The storage of a buffer; empty for other values.
 llvm::StringRef getStorageOf(mlir::Value buffer);
 /// Whether two indices are one value, or equal constants.

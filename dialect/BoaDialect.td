@@ -264,4 +264,11 @@ def Boa_NamesArguments
 class Boa_Op<string mnemonic, list<Trait> traits = []>
     : Op<Boa_Dialect, mnemonic, traits>;
 
+/// An op that runs on a queue (Queue in Boa.h). Boa_AccessOpInterface is among its traits.
+class Boa_QueueOp<string mnemonic, string queue, list<Trait> traits, string methods = "">
+    : Boa_Op<mnemonic, traits> {
+  let extraClassDeclaration =
+      "::boa::Queue getQueue() { return ::boa::Queue::" # queue # "; }\n" # methods;
+}
+
 #endif // BOA_DIALECT_TD

@@ -73,15 +73,18 @@ def Boa_AccessOpInterface : OpInterface<"AccessOpInterface"> {
     copy that a release retains.
   }];
   let methods = [
-    InterfaceMethod<"The chunks that it touches. The storages are those of `module`: an op may be"
-      " outside of it, in a copy of a step.",
-      "::llvm::SmallVector<::boa::StorageAccess>", "getAccesses", (ins "::mlir::ModuleOp":$module),
-      [{}], [{ return {}; }]>,
+    InterfaceMethod<"The chunks that it touches.",
+      "::llvm::SmallVector<::boa::StorageAccess>", "getAccesses", (ins), [{}],
+      [{ return {}; }]>,
     InterfaceMethod<"The chunk on which it works, of buffers that may hold more. Null: it works on"
       " all that they hold.",
       "::mlir::Value", "getChunk", (ins), [{}], [{ return {}; }]>,
     InterfaceMethod<"Where it runs in the storage phase: its buffers are in that memory.",
-      "::boa::Queue", "getQueue", (ins), [{}], [{ return ::boa::Queue::none; }]>
+      "::boa::Queue", "getQueue", (ins), [{}], [{ return ::boa::Queue::none; }]>,
+    InterfaceMethod<"The group that it updates or measures; empty: none.",
+      "::llvm::StringRef", "getGroup", (ins), [{}], [{ return {}; }]>,
+    InterfaceMethod<"The buffer of which it may leave a copy for a later prefetch. Null: none.",
+      "::mlir::Value", "getRetained", (ins), [{}], [{ return {}; }]>
   ];
 }
 

@@ -35,7 +35,7 @@ def Boa_CallOp : Boa_Op<"call", [MemoryEffects<[]>, Boa_AccessOpInterface, Boa_N
 // Storage phase
 //===----------------------------------------------------------------------===//
 
-def Boa_LaunchOp : Boa_Op<"launch", [AttrSizedOperandSegments, Boa_AccessOpInterface,
+def Boa_LaunchOp : Boa_QueueOp<"launch", "compute", [AttrSizedOperandSegments, Boa_AccessOpInterface,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs a kernel on the compute queue";
   let description = [{
@@ -52,7 +52,6 @@ def Boa_LaunchOp : Boa_Op<"launch", [AttrSizedOperandSegments, Boa_AccessOpInter
     (`updates` `(` $updates^ `:` custom<BufferTypes>(type($updates)) `)`)?
     (`writes` `(` $writes^ `:` custom<BufferTypes>(type($writes)) `)`)? attr-dict
   }];
-  let extraClassDeclaration = "::boa::Queue getQueue() { return ::boa::Queue::compute; }";
 }
 
 #endif // BOA_CALL_OPS_TD

@@ -15,7 +15,7 @@ namespace boa {
 /// Whether an op touches `chunk` alone, and uses it for nothing else, or changes only buffers that
 /// its iteration has `opened`.
 static bool staysInIteration(AccessOpInterface op, Value chunk, ArrayRef<Value> opened) {
-  const SmallVector<StorageAccess> accesses = op.getAccesses(op->getParentOfType<ModuleOp>());
+  const SmallVector<StorageAccess> accesses = op.getAccesses();
   auto isOfChunk = [&](const StorageAccess &access) {
     return access.chunk == chunk && access.count == 1;
   };
@@ -53,9 +53,9 @@ bool canRunAsOne(LoopOp loop) {
 
 LoopOp findLoopBeyond(StepOp step, int64_t most) {
   llvm::DenseSet<StringRef> retained; // storages
-  step.walk([&](ReleaseOp release) {
-    if (release.getRetain())
-      retained.insert(getStorageOf(release.getBuffer()));
+  step.walk([&](AccessOpInterface op) {
+    if (Value buffer = op.getRetained())
+      retained.insert(getStorageOf(buffer));
   });
   auto isOne = [&](LoopOp loop) {
     SmallVector<StringRef> opened;

@@ -12,7 +12,7 @@ namespace boa {
 
 using Kind = StorageAccess::Kind;
 
-SmallVector<StorageAccess> ReadOp::getAccesses(ModuleOp) {
+SmallVector<StorageAccess> ReadOp::getAccesses() {
   return {{Kind::read, getStorageAttr(), getIndices(), Value()}};
 }
 LogicalResult ReadOp::verifySymbolUses(SymbolTableCollection &tables) {
@@ -22,14 +22,14 @@ void ReadOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getValue(), getEntryName(*this, getStorageAttr(), getIndices(), false, /*made=*/false));
 }
 
-SmallVector<StorageAccess> WriteOp::getAccesses(ModuleOp) {
+SmallVector<StorageAccess> WriteOp::getAccesses() {
   return {{Kind::write, getStorageAttr(), getIndices(), Value()}};
 }
 LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyAccess(*this, getStorageAttr(), getIndices(), getValue().getType(), tables);
 }
 
-SmallVector<StorageAccess> AccumulateOp::getAccesses(ModuleOp) {
+SmallVector<StorageAccess> AccumulateOp::getAccesses() {
   return {{Kind::accumulate, getStorageAttr(), getIndices(), Value(), 0, 0, getInitial()}};
 }
 LogicalResult AccumulateOp::verifySymbolUses(SymbolTableCollection &tables) {

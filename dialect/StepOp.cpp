@@ -204,11 +204,10 @@ static LogicalResult verifyStepNumbers(StepOp step) {
     auto access = dyn_cast<AccessOpInterface>(op);
     return isa<IndexOpInterface>(op) ||
            (access && (access.getChunk() == number ||
-                       llvm::any_of(access.getAccesses(op->getParentOfType<ModuleOp>()),
-                                    [&](const StorageAccess &touched) {
-                                      return touched.chunk == number ||
-                                             llvm::is_contained(touched.indices, number);
-                                    })));
+                       llvm::any_of(access.getAccesses(), [&](const StorageAccess &touched) {
+                         return touched.chunk == number ||
+                                llvm::is_contained(touched.indices, number);
+                       })));
   };
   for (Value number : {step.getStep(), step.getPending()})
     for (Operation *user : number.getUsers())

@@ -34,20 +34,37 @@ AccessOpInterface getOrigin(Value buffer) {
 
 bool computes(Operation *op) {
   auto access = dyn_cast<AccessOpInterface>(op);
-  return access && (access.getQueue() == Queue::compute || access.getQueue() == Queue::optimizer);
+  return access && (access.getQueue() == Queue::compute || access.getQueue() == Queue::optimizer) &&
+         llvm::any_of(op->getOperandTypes(), llvm::IsaPred<BufferType>);
+}
+
+bool touches(Operation *op, StringRef storage, bool writes) {
+  auto access = dyn_cast<AccessOpInterface>(op);
+  return access && llvm::any_of(access.getAccesses(), [&](const StorageAccess &touched) {
+           return touched.storage.getValue() == storage && (!writes || touched.writes());
+         });
+}
+
+llvm::StringMap<SmallVector<Operation *, 4>> findAccesses(Block &block, bool writes) {
+  llvm::StringMap<SmallVector<Operation *, 4>> found;
+  block.walk([&](AccessOpInterface op) {
+    for (const StorageAccess &access : op.getAccesses())
+      if (!writes || access.writes())
+        found[access.storage.getValue()].push_back(op);
+  });
+  return found;
 }
 
 StringRef getStorageOf(Value buffer) {
   AccessOpInterface origin = getOrigin(buffer);
-  return origin ? origin.getAccesses(origin->getParentOfType<ModuleOp>())[0].storage.getValue()
-                : StringRef();
+  return origin ? origin.getAccesses()[0].storage.getValue() : StringRef();
 }
 
 bool isSameIndex(Value a, Value b) {
   return a == b || isEqualConstantIntOrValue(getAsOpFoldResult(a), getAsOpFoldResult(b));
 }
 
-SmallVector<StorageAccess> PrefetchOp::getAccesses(ModuleOp) {
+SmallVector<StorageAccess> PrefetchOp::getAccesses() {
   StorageAccess access = accessOf(*this, Kind::read);
   access.fresh = getZero();
   return {access};
@@ -62,9 +79,7 @@ void PrefetchOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
                                     /*made=*/false));
 }
 
-SmallVector<StorageAccess> CreateOp::getAccesses(ModuleOp) {
-  return {accessOf(*this, Kind::write)};
-}
+SmallVector<StorageAccess> CreateOp::getAccesses() { return {accessOf(*this, Kind::write)}; }
 LogicalResult CreateOp::verify() { return verifyChunks(*this); }
 LogicalResult CreateOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyAccess(*this, getStorageAttr(), getIndices(), getBuffer().getType().getContents(),
@@ -84,15 +99,14 @@ LogicalResult CopyOp::verify() {
   return success();
 }
 
-SmallVector<StorageAccess> OffloadOp::getAccesses(ModuleOp) {
-  return {accessOf(*this, Kind::write)};
-}
+SmallVector<StorageAccess> OffloadOp::getAccesses() { return {accessOf(*this, Kind::write)}; }
 LogicalResult OffloadOp::verify() { return verifyChunks(*this); }
 LogicalResult OffloadOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyAccess(*this, getStorageAttr(), getIndices(), getBuffer().getType().getContents(),
                       tables);
 }
 
+Value ReleaseOp::getRetained() { return getRetain() ? getBuffer() : Value(); }
 void ReleaseOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
   effects.emplace_back(MemoryEffects::Free::get(), &getBufferMutable());
   if (getRetain()) // a copy that a later prefetch finds

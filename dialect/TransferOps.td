@@ -12,16 +12,13 @@ include "dialect/BoaInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-defvar transferred = "::boa::Queue getQueue() { return ::boa::Queue::transfer; }";
-
 class Boa_StorageAccessOp<string mnemonic, list<Trait> traits = []>
-    : Boa_Op<mnemonic, !listconcat([
+    : Boa_QueueOp<mnemonic, "transfer", !listconcat([
           AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-          DeclareOpInterfaceMethods<Boa_AccessOpInterface, ["getAccesses"]>], traits)> {
-  let extraClassDeclaration = transferred # [{
+          DeclareOpInterfaceMethods<Boa_AccessOpInterface, ["getAccesses"]>], traits), [{
     /// The chunks touched: [first, first + count); count 0: the whole entry.
     bool isWholeEntry() { return getCount() == 0; }
-  }];
+  }]> {
   let hasVerifier = 1;
 }
 
@@ -58,7 +55,7 @@ def Boa_CreateOp : Boa_StorageAccessOp<"create", [Boa_NamesResults]> {
     $storage `[` $indices `]` (`chunk` $first^ `count` $count)? attr-dict `:` type($buffer)
   }];
 }
-def Boa_CopyOp : Boa_Op<"copy", [Boa_AccessOpInterface]> {
+def Boa_CopyOp : Boa_QueueOp<"copy", "transfer", [Boa_AccessOpInterface]> {
   let summary = "copies chunks of an entry from one buffer to another";
   let description = [{
     For an entry that is live in two spaces at once: a kernel made the gradient on the
@@ -72,7 +69,6 @@ def Boa_CopyOp : Boa_Op<"copy", [Boa_AccessOpInterface]> {
                        Arg<Boa_BufferType, "", [MemWrite]>:$to);
   let assemblyFormat = "$from `to` $to attr-dict `:` type($from) `,` type($to)";
   let hasVerifier = 1;
-  let extraClassDeclaration = transferred;
 }
 def Boa_OffloadOp : Boa_StorageAccessOp<"offload"> {
   let summary = "takes chunks of an entry home";
@@ -87,7 +83,8 @@ def Boa_OffloadOp : Boa_StorageAccessOp<"offload"> {
     $buffer `,` $storage `[` $indices `]` (`chunk` $first^ `count` $count)? attr-dict `:` type($buffer)
   }];
 }
-def Boa_ReleaseOp : Boa_Op<"release", [Boa_AccessOpInterface,
+def Boa_ReleaseOp : Boa_QueueOp<"release", "transfer", [
+    DeclareOpInterfaceMethods<Boa_AccessOpInterface, ["getRetained"]>,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "frees a slot; with `retain` its contents stay for the next prefetch";
   let description = [{
@@ -97,7 +94,6 @@ def Boa_ReleaseOp : Boa_Op<"release", [Boa_AccessOpInterface,
   }];
   let arguments = (ins Boa_BufferType:$buffer, Optional<I1>:$retain);
   let assemblyFormat = "$buffer (`retain` $retain^)? attr-dict `:` type($buffer)";
-  let extraClassDeclaration = transferred;
 }
 
 #endif // BOA_TRANSFER_OPS_TD

@@ -44,7 +44,7 @@ LogicalResult OptimizerUpdateOp::verify() {
 LogicalResult OptimizerUpdateOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyGroup(*this, getGroupAttr(), tables);
 }
-SmallVector<StorageAccess> OptimizerUpdateOp::getAccesses(ModuleOp module) {
+SmallVector<StorageAccess> OptimizerUpdateOp::getAccesses() {
   int64_t first = getFirst(), count = int64_t(getLast()) - first;
   SmallVector<StorageAccess> accesses{{Kind::read,
                                        storageOfGroup(*this, Role::gradients, getGroup()),
@@ -52,7 +52,7 @@ SmallVector<StorageAccess> OptimizerUpdateOp::getAccesses(ModuleOp module) {
                                        Value(),
                                        first,
                                        count}};
-  for (StorageOp storage : getTrainedStorages(module, getGroup()))
+  for (StorageOp storage : getTrainedStorages((*this)->getParentOfType<ModuleOp>(), getGroup()))
     accesses.push_back({Kind::update,
                         FlatSymbolRefAttr::get(storage.getSymNameAttr()),
                         {getLayer()},
@@ -65,7 +65,7 @@ SmallVector<StorageAccess> OptimizerUpdateOp::getAccesses(ModuleOp module) {
 LogicalResult GradientNormOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyGroup(*this, getGroupAttr(), tables);
 }
-SmallVector<StorageAccess> GradientNormOp::getAccesses(ModuleOp) {
+SmallVector<StorageAccess> GradientNormOp::getAccesses() {
   return {{Kind::read, storageOfGroup(*this, Role::gradients, getGroup()), {getLayer()}, Value()}};
 }
 

@@ -41,7 +41,7 @@ def Boa_GradientNormOp : Boa_Op<"gradient_norm", [DeclareOpInterfaceMethods<Symb
   let arguments = (ins FlatSymbolRefAttr:$group, Index:$layer);
   let assemblyFormat = "$group `[` $layer `]` attr-dict";
 }
-def Boa_FinishNormOp : Boa_Op<"finish_norm", [Boa_AccessOpInterface,
+def Boa_FinishNormOp : Boa_QueueOp<"finish_norm", "optimizer", [Boa_AccessOpInterface,
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "all gradients are in: fixes the clipping factor of `step`";
   let arguments = (ins Index:$step);
@@ -52,9 +52,7 @@ def Boa_FinishNormOp : Boa_Op<"finish_norm", [Boa_AccessOpInterface,
 // Storage phase
 //===----------------------------------------------------------------------===//
 
-defvar optimizes = "::boa::Queue getQueue() { return ::boa::Queue::optimizer; }";
-
-def Boa_UpdateOp : Boa_Op<"update", [AttrSizedOperandSegments,
+def Boa_UpdateOp : Boa_QueueOp<"update", "optimizer", [AttrSizedOperandSegments,
     Boa_AccessOpInterface, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the optimizer on one chunk, on the optimizer queue";
   let description = [{
@@ -74,16 +72,14 @@ def Boa_UpdateOp : Boa_Op<"update", [AttrSizedOperandSegments,
     (`low` `(` $low^ `:` custom<BufferType>(type($low)) `)`)?
     (`states` `(` $states^ `:` custom<BufferTypes>(type($states)) `)`)? attr-dict
   }];
-  let extraClassDeclaration = optimizes;
 }
-def Boa_NormOp : Boa_Op<"norm", [Boa_AccessOpInterface,
+def Boa_NormOp : Boa_QueueOp<"norm", "optimizer", [Boa_AccessOpInterface,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>, MemoryEffects<[MemWrite]>]> {
   let summary = "adds the squares of a gradient buffer to the global norm";
   let description = [{ Runs on the same memory as the updates. }];
   let arguments = (ins FlatSymbolRefAttr:$group,
                        Arg<Boa_BufferType, "", [MemRead]>:$gradient);
   let assemblyFormat = "$group `gradient` $gradient attr-dict `:` type($gradient)";
-  let extraClassDeclaration = optimizes;
 }
 
 #endif // BOA_UPDATE_OPS_TD

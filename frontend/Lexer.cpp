@@ -14,7 +14,7 @@
 #include "frontend/Lexer.h"
 
 #include "frontend/ForeignSpellings.h"
-#include "runtime/abi/template_values.h"
+#include "runtime/abi/json_object.h"
 #include "runtime/support/printable.h"
 
 #include <charconv>

@@ -135,7 +135,9 @@ public:
     std::setlocale(LC_CTYPE, "");
     if (std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
       std::setlocale(LC_CTYPE, "C.UTF-8");
-    signals.emplace({SIGINT, SIGTERM, SIGHUP, SIGALRM});
+    // Until the process ends, so that no later signal takes the place of its exit status.
+    static const PromptSignals &signals = *new PromptSignals({SIGINT, SIGTERM, SIGHUP, SIGALRM});
+    (void)signals;
     // No file keeps the messages: this path can hold no history.
     constexpr char kNoHistory[] = "/";
     editor.emplace("boa", kNoHistory, stdin, isatty(STDOUT_FILENO) ? stdout : stderr);
@@ -175,8 +177,13 @@ public:
         return message;
     }
   }
-  /// The signal that ended the last read; 0: none.
-  int signal() const { return notedSignal; }
+  /// The signal that ended the last read or write; 0: none. Of a terminal that is gone it is
+  /// SIGHUP, which may come later than the error of a read or write, or be ignored.
+  int signal() const {
+    pollfd terminal = {STDIN_FILENO, 0, 0};
+    const bool isGone = editor && poll(&terminal, 1, 0) == 1 && (terminal.revents & POLLHUP) != 0;
+    return notedSignal == 0 && isGone ? SIGHUP : notedSignal;
+  }
   /// It is dealt with.
   void clearSignal() {
     notedSignal = 0;
@@ -197,7 +204,6 @@ private:
     return line;
   }
 
-  std::optional<PromptSignals> signals;
   std::optional<llvm::LineEditor> editor;
 };
 
@@ -289,8 +295,9 @@ private:
       return absl::OkStatus();
     }
     const absl::StatusOr<ChatAnswer> answer = write();
-    if (guard && guard->interrupted() && guard->signal() != SIGINT)
-      return InterruptedError(guard->signal(), "interrupted");
+    const int signal = guard && guard->interrupted() ? guard->signal() : messages.signal();
+    if (signal != 0 && signal != SIGINT)
+      return InterruptedError(signal, "interrupted");
     if (!answer.ok())
       return answer.status();
     if (!std::cout)

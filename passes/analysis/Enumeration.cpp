@@ -61,11 +61,8 @@ struct Enumerator {
   function_ref<void(Operation *, const Position &)> visit;
   function_ref<int64_t(LoopOp, int64_t)> together;
 
-  Enumerator(function_ref<void(Operation *, const Position &)> visit,
-             function_ref<int64_t(LoopOp, int64_t)> together)
-      : visit(visit), together(together) {}
-  Position at;
-  llvm::DenseMap<Block *, std::vector<Entry>> entries;
+  Position at{};
+  llvm::DenseMap<Block *, std::vector<Entry>> entries{};
 
   void run(StepOp step, RunNumbers numbers) {
     at.values[step.getStep()] = numbers.step;
@@ -125,7 +122,7 @@ struct Enumerator {
 void enumerate(StepOp step, RunNumbers numbers,
                function_ref<void(Operation *, const Position &)> visit,
                function_ref<int64_t(LoopOp, int64_t)> together) {
-  Enumerator(visit, together).run(step, numbers);
+  Enumerator{visit, together}.run(step, numbers);
 }
 
 } // namespace boa

@@ -220,7 +220,6 @@ bool Tracer::updateChunks(Operation *op, StringRef group, int64_t step, int64_t 
 
 Access Tracer::resolve(const StorageAccess &access, StorageOp storage, const Position &at) {
   Access now;
-  now.kind = access.kind;
   now.storage = storage;
   if (access.indices.size() == storage.getDims().size())
     now.entry = at.getEntry(storage, access.indices);
@@ -228,6 +227,7 @@ Access Tracer::resolve(const StorageAccess &access, StorageOp storage, const Pos
   now.parts = at.span(access.chunk);
   now.count = access.count ? access.count * now.parts : int64_t(storage.getChunks());
   now.fresh = access.fresh && at.test(access.fresh, false);
+  now.reads = access.mayRead() && !now.fresh;
   return now;
 }
 
@@ -236,8 +236,7 @@ Tracer::Touched &Tracer::touchedBy(Operation *op) {
   if (known)
     return *known;
   known = std::make_shared<Touched>();
-  known->computes = boa::computes(op);
-  for (StorageAccess &access : cast<AccessOpInterface>(op).getAccesses(module)) {
+  for (StorageAccess &access : cast<AccessOpInterface>(op).getAccesses()) {
     auto storage = module.lookupSymbol<StorageOp>(access.storage.getAttr());
     if (storage)
       known->accesses.push_back({std::move(access), storage});
@@ -258,7 +257,7 @@ Tracer::Touched &Tracer::touchedBy(Operation *op) {
 
 SmallVector<Access> Tracer::accessesOf(Operation *op, const Position &at) {
   SmallVector<Access> all;
-  for (auto &[access, storage] : visited->accesses) {
+  for (auto &[access, storage] : touchedBy(op).accesses) {
     Access now = resolve(access, storage, at);
     bool inBounds = now.entry >= 0 && now.first >= 0 && now.count > 0 &&
                     now.first + now.count <= int64_t(storage.getChunks());
@@ -295,7 +294,7 @@ int64_t Tracer::together(LoopOp loop, int64_t chunk) {
     if (canRunAsOne(loop))
       for (Operation &op : *loop.getBlock())
         if (auto accesses = dyn_cast<AccessOpInterface>(op))
-          for (const StorageAccess &access : accesses.getAccesses(module))
+          for (const StorageAccess &access : accesses.getAccesses())
             if (auto storage = module.lookupSymbol<StorageOp>(access.storage.getAttr()))
               known->push_back(storage);
   }
@@ -318,9 +317,6 @@ int64_t Tracer::together(LoopOp loop, int64_t chunk) {
 
 void Tracer::visit(Operation *op, const Position &at) {
   now = &at;
-  visited = &touchedBy(op);
-  if (visited->computes)
-    computes(op);
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](ReadOp read) { this->read(read, at); })
       .Case([&](WriteOp write) { this->write(write, at); })

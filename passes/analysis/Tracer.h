@@ -38,15 +38,12 @@ using Versions = ChunkMap<Version>;
 
 /// The chunks that an op touches at one point of a run.
 struct Access {
-  StorageAccess::Kind kind = StorageAccess::Kind::read;
   StorageOp storage;
   int64_t entry = -1; // -1: out of bounds
   int64_t first = 0, count = 0;
   int64_t parts = 1;  // as many buffers, of count / parts chunks each, one after another
   bool fresh = false; // its first contents are zeros
-
-  /// Whether what is at home matters.
-  bool reads() const { return kind != StorageAccess::Kind::write && !fresh; }
+  bool reads = false; // what is at home matters
 
   /// The same for accesses to the same storage, entry and chunks.
   auto key() const {
@@ -149,7 +146,6 @@ private:
   struct Touched {
     llvm::SmallVector<std::pair<StorageAccess, StorageOp>, 1> accesses;
     llvm::SmallVector<unsigned> reads, updates, writes;
-    bool computes = false;
   };
 
   void bringInputs();
@@ -199,7 +195,6 @@ private:
   std::map<int64_t, uint64_t> norms; // by step
   uint64_t workDone = 0;
   const Position *now = nullptr;
-  Touched *visited = nullptr; // by the op that runs
   int64_t iterationSerial = -1;
   StepOp previous;           // entry point that ran last
   int64_t steps = 0;         // runs of @step

@@ -34,7 +34,7 @@ void Tracer::openBuffer(Operation *op, const Position &at) {
   if (buffer->home) {
     if (access.fresh)
       homeOf(access).set(access.first, access.count, kZeros);
-  } else if (!access.reads()) {
+  } else if (!access.reads) {
     dropRetained(access, op);
     buffer->own = Versions(access.first, access.count, access.fresh ? kZeros : kUndefined);
   } else {
@@ -116,7 +116,8 @@ void Tracer::release(ReleaseOp op, const Position &at) {
 
 /// The results of `function` are what is written whole, then what is added to, as those of a call.
 void Tracer::compute(Operation *op, StringRef function) {
-  const Touched &touched = *visited;
+  computes(op);
+  const Touched &touched = touchedBy(op);
   SmallVector<BufferRef, 16> operands;
   for (Value operand : op->getOperands())
     operands.push_back(lookup(op, operand));
@@ -144,6 +145,7 @@ void Tracer::compute(Operation *op, StringRef function) {
 }
 
 void Tracer::update(UpdateOp op, const Position &at) {
+  computes(op);
   if (!checkGroup(op, op.getGroup()))
     return;
   // Buffers must be live also where nothing is pending.
@@ -175,6 +177,7 @@ void Tracer::update(UpdateOp op, const Position &at) {
 }
 
 void Tracer::norm(NormOp op) {
+  computes(op);
   if (!checkGroup(op, op.getGroup()))
     return;
   if (BufferRef gradient = lookup(op, op.getGradient()))

@@ -7,6 +7,7 @@
 #include "passes/analysis/TranslationValidation.h"
 #include "passes/analysis/ValueNumber.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Remarks.h"
@@ -158,14 +159,26 @@ const TracedComputation::Outcome *findDifference(const TracedComputation &before
 
 static constexpr StringLiteral kMarkAttr = "boa.mark";
 
-void markOps(StepOp step) {
-  int64_t mark = 0;
-  Builder builder(step.getContext());
-  step.walk([&](Operation *op) { op->setAttr(kMarkAttr, builder.getI64IntegerAttr(mark++)); });
+OwningOpRef<ModuleOp> copyProgram(ModuleOp module) {
+  OwningOpRef<ModuleOp> copy = cast<ModuleOp>(module->cloneWithoutRegions());
+  OpBuilder builder(module.getContext());
+  builder.createBlock(&copy->getBodyRegion());
+  for (Operation &op : module.getOps())
+    if (!isa<func::FuncOp, StageOp>(op))
+      builder.clone(op);
+  return copy;
 }
 
-void unmarkOps(StepOp step) {
-  step.walk([&](Operation *op) { op->removeAttr(kMarkAttr); });
+void markOps(ModuleOp module) {
+  int64_t mark = 0;
+  Builder builder(module.getContext());
+  for (StepOp step : module.getOps<StepOp>())
+    step.walk([&](Operation *op) { op->setAttr(kMarkAttr, builder.getI64IntegerAttr(mark++)); });
+}
+
+void unmarkOps(ModuleOp module) {
+  for (StepOp step : module.getOps<StepOp>())
+    step.walk([](Operation *op) { op->removeAttr(kMarkAttr); });
 }
 
 namespace {
@@ -192,7 +205,7 @@ public:
   std::map<std::pair<Instance, Entry>, Writes> reads;
   std::map<int64_t, Operation *> ops; // by mark
 
-  DependenceTracer(ModuleOp module, StepOp step) : Tracer(module) {
+  explicit DependenceTracer(StepOp step) : Tracer(step->getParentOfType<ModuleOp>()) {
     for (int64_t runs = 0; runs < int64_t(leastSteps(step)); ++runs)
       run(step, runs > 0 && leavesUpdates(step));
   }
@@ -258,9 +271,8 @@ void attachLastWrite(InFlightDiagnostic &diag, DependenceTracer &tracer,
 } // namespace
 
 /// Fails, with an error, if the dependences of one entry point differ.
-static LogicalResult checkDependences(ModuleOp module, Reordered entry, StringRef transformation) {
-  auto [step, original] = entry;
-  DependenceTracer before(module, original), after(module, step);
+static LogicalResult checkDependences(StepOp step, StepOp original, StringRef transformation) {
+  DependenceTracer before(original), after(step);
   for (const auto &[key, was] : before.reads) {
     const auto &[reader, place] = key;
     auto it = after.reads.find(key);
@@ -299,13 +311,12 @@ static LogicalResult checkDependences(ModuleOp module, Reordered entry, StringRe
   return success();
 }
 
-LogicalResult checkSameOrder(ModuleOp module, ArrayRef<Reordered> entries,
-                             const TracedComputation &before, const TracedComputation &after,
-                             StringRef transformation) {
+LogicalResult checkSameOrder(ModuleOp module, ModuleOp original, const TracedComputation &before,
+                             const TracedComputation &after, StringRef transformation) {
   if (!findDifference(before, after) && !findDifference(before.left, after.left))
     return success();
-  for (Reordered entry : entries)
-    if (failed(checkDependences(module, entry, transformation)))
+  for (auto [step, was] : llvm::zip(module.getOps<StepOp>(), original.getOps<StepOp>()))
+    if (failed(checkDependences(step, was, transformation)))
       return failure();
   return module.emitError(transformation) << " is illegal: it would change the results";
 }

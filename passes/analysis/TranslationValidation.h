@@ -77,22 +77,20 @@ const TracedComputation::Outcome *
 findDifference(const std::vector<TracedComputation::Outcome> &before,
                const std::vector<TracedComputation::Outcome> &after);
 
-/// An entry point in the step phase whose loops were transformed, and a clone that was made
-/// before, after markOps.
-struct Reordered {
-  StepOp step, original;
-};
-/// Whether the module computes the same in the new order, final contents of storages
-/// included. Otherwise emits an error that names the dependence: the read that sees another
-/// write, or the write that comes last, with its entry and iteration.
-mlir::LogicalResult checkSameOrder(mlir::ModuleOp module, llvm::ArrayRef<Reordered> entries,
+/// A copy of a module without the code of its stages, which nobody traces.
+mlir::OwningOpRef<mlir::ModuleOp> copyProgram(mlir::ModuleOp module);
+
+/// Numbers the ops of entry points in the step phase (attribute boa.mark), so that a pass
+/// recognises them after a transformation; and removes the numbers.
+void markOps(mlir::ModuleOp module);
+void unmarkOps(mlir::ModuleOp module);
+/// Whether the module computes the same in the new order as `original` did, final contents of
+/// storages included: a copy that was made before, after markOps. Otherwise emits an error that
+/// names the dependence: the read that sees another write, or the write that comes last, with its
+/// entry and iteration.
+mlir::LogicalResult checkSameOrder(mlir::ModuleOp module, mlir::ModuleOp original,
                                    const TracedComputation &before, const TracedComputation &after,
                                    llvm::StringRef transformation);
-
-/// Numbers the ops of an entry point (attribute boa.mark), so that a pass recognises them
-/// after a transformation; and removes the numbers.
-void markOps(StepOp step);
-void unmarkOps(StepOp step);
 
 /// Decides which moves a transformation may make. It knows them by the order in which they are
 /// asked for.

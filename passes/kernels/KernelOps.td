@@ -20,8 +20,8 @@ def Kernel_Dialect : Dialect {
   let cppNamespace = "::boa::kernel";
   let summary = "Library calls, memory and groups of compute kernels";
   let description = [{
-    Between `boa` compute ops and LLVM stand `linalg` for what is generated and
-    this dialect for the rest:
+    Ops in the body of a `boa.kernel`. Between `boa` compute ops and LLVM stand
+    `linalg` for what is generated and this dialect for the rest:
 
     ```
       boa ops --convert-boa-to-blas--> kernel.gemm / attention / scatter_rows
@@ -37,7 +37,7 @@ def Kernel_Dialect : Dialect {
 
           | --cuda-emit-groups         each group a gpu.launch
           | --kernel-assign-workspace  the same, in the device's memory
-          | --cuda-outline-launches    bodies to a gpu.module, each launch a kernel.launch
+          | --cuda-outline-launches    bodies to a gpu.module, each launch a kernel.launch_func
       LLVM on the host, which enqueues, and PTX
     ```
 
@@ -304,13 +304,13 @@ def Kernel_ParallelOp : Kernel_Op<"parallel", [SingleBlock, NoTerminator,
   }];
 }
 
-def Kernel_LaunchOp : Kernel_Op<"launch"> {
+def Kernel_LaunchFuncOp : Kernel_Op<"launch_func"> {
   let summary = "enqueues a function of the device's module";
   let description = [{
     Its arguments are the addresses of `operands`, which may be parts of views. Launches and library calls of a kernel
     run in their order.
     ```mlir
-    kernel.launch @cuda::@block_forward_launch0 grid [64, 1, 1] block [256, 1, 1] shared 0
+    kernel.launch_func @cuda::@block_forward_launch0 grid [64, 1, 1] block [256, 1, 1] shared 0
         (%x, %y) : memref<2x32x64xf32>, memref<2x32x64xf32>
     ```
   }];

@@ -32,9 +32,9 @@ namespace {
 struct Candidate {
   StorageOp storage;
   unsigned dim;
-  SmallVector<Operation *> accesses;     // one each
-  bool illegal = false;                  // a read would see another micro-batch
-  llvm::DenseMap<int64_t, int64_t> last; // by shared entry: the micro-batch that wrote it
+  SmallVector<AccessOpInterface> accesses; // one each
+  bool illegal = false;                    // a read would see another micro-batch
+  llvm::DenseMap<int64_t, int64_t> last;   // by shared entry: the micro-batch that wrote it
 };
 bool isMicroBatch(Value index) {
   auto arg = dyn_cast<BlockArgument>(index);
@@ -42,16 +42,12 @@ bool isMicroBatch(Value index) {
   return loop && loop.getDimension() == Dimension::micro_batch;
 }
 
-SmallVector<StorageAccess> getAccesses(Operation *op) {
-  return cast<AccessOpInterface>(op).getAccesses(op->getParentOfType<ModuleOp>());
-}
-
 /// The first dimension of several entries that all accesses index with the micro-batch of their
 /// loop.
-std::optional<unsigned> findDimension(StorageOp storage, ArrayRef<Operation *> accesses) {
+std::optional<unsigned> findDimension(StorageOp storage, ArrayRef<AccessOpInterface> accesses) {
   for (auto [dim, size] : llvm::enumerate(storage.getDims()))
-    if (size > 1 && llvm::all_of(accesses, [&, dim = dim](Operation *op) {
-          const SmallVector<StorageAccess> accesses = getAccesses(op);
+    if (size > 1 && llvm::all_of(accesses, [&, dim = dim](AccessOpInterface op) {
+          const SmallVector<StorageAccess> accesses = op.getAccesses();
           return accesses.size() == 1 && isMicroBatch(accesses[0].indices[dim]);
         }))
       return dim;
@@ -59,9 +55,9 @@ std::optional<unsigned> findDimension(StorageOp storage, ArrayRef<Operation *> a
 }
 
 std::vector<Candidate> findCandidates(ModuleOp module) {
-  llvm::MapVector<StorageOp, SmallVector<Operation *>> accesses;
+  llvm::MapVector<StorageOp, SmallVector<AccessOpInterface>> accesses;
   module.walk([&](AccessOpInterface op) {
-    for (const StorageAccess &access : op.getAccesses(module))
+    for (const StorageAccess &access : op.getAccesses())
       if (auto storage = module.lookupSymbol<StorageOp>(access.storage.getAttr()))
         accesses[storage].push_back(op);
   });
@@ -82,22 +78,22 @@ std::vector<Candidate> findCandidates(ModuleOp module) {
 
 /// Runs an entry point, and marks the candidates that it makes illegal.
 void checkLegal(StepOp step, RunNumbers numbers, MutableArrayRef<Candidate> candidates) {
-  llvm::DenseMap<Operation *, Candidate *> candidateOf;
+  llvm::DenseMap<Operation *, std::pair<Candidate *, StorageAccess>> accesses;
   for (Candidate &candidate : candidates) {
     candidate.last.clear(); // nothing of an earlier run may be read
-    for (Operation *op : candidate.accesses)
-      candidateOf[op] = &candidate;
+    for (AccessOpInterface op : candidate.accesses)
+      accesses[op] = {&candidate, op.getAccesses()[0]};
   }
   auto visit = [&](Operation *op, const Position &at) {
-    Candidate *candidate = candidateOf.lookup(op);
-    if (!candidate)
+    auto found = accesses.find(op);
+    if (found == accesses.end())
       return;
-    const StorageAccess access = getAccesses(op)[0];
+    const auto &[candidate, access] = found->second;
     int64_t entry = 0;
     for (auto [dim, size] : llvm::enumerate(candidate->storage.getDims()))
       entry = entry * size + (dim == candidate->dim ? 0 : at.get(access.indices[dim]));
     const int64_t microBatch = at.get(access.indices[candidate->dim]);
-    const bool fresh = !access.reads() || (access.fresh && at.test(access.fresh, false));
+    const bool fresh = !access.mayRead() || (access.fresh && at.test(access.fresh, false));
     auto last = candidate->last.find(entry);
     if (!fresh && (last == candidate->last.end() || last->second != microBatch))
       candidate->illegal = true;

@@ -209,9 +209,9 @@ LogicalResult checkSplittable(ModuleOp module, StepOp step) {
            << "here";
   llvm::StringMap<Operation *> seen;
   WalkResult walked = step.walk([&](Operation *op) -> WalkResult {
-    auto uses = [](const StorageAccess &access) { return access.reads(); };
+    auto mayRead = [](const StorageAccess &access) { return access.mayRead(); };
     if (auto access = dyn_cast<AccessOpInterface>(op);
-        access && op->getParentOp() == step && llvm::any_of(access.getAccesses(module), uses))
+        access && op->getParentOp() == step && llvm::any_of(access.getAccesses(), mayRead))
       return op->emitOpError("expected to be in a loop of @") << step.getSymName();
     auto update = dyn_cast<OptimizerUpdateOp>(op);
     if (!update)

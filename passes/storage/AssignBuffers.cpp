@@ -90,7 +90,7 @@ private:
     const Access &access = buffer.access;
     if (ofStep)
       need.streamed = std::max(need.streamed, access.parts);
-    if (!access.reads())
+    if (!access.reads)
       return;
     memory.fetch(access.chunks(), buffer.space, counter(access.storage));
     stage(access, buffer.space);

@@ -74,7 +74,7 @@ private:
   }
 
   void opened(Operation *op, const Buffer &buffer, const Position &at, bool retained) override {
-    if (buffer.access.reads() && !retained)
+    if (buffer.access.reads && !retained)
       markRead(buffer.access);
   }
   void markRead(const Access &access) {

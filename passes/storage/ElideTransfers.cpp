@@ -74,20 +74,11 @@ void forward(PrefetchOp from, Value buffer) {
   from.erase();
 }
 
-/// Fills `from`'s buffer, which is in another memory, out of `buffer`.
-void copyFrom(PrefetchOp from, Value buffer) {
-  OpBuilder builder(from);
-  auto create = CreateOp::create(builder, from.getLoc(), from.getType(), from.getStorage(),
-                                 from.getIndices(), from.getFirst(), from.getCount());
-  CopyOp::create(builder, from.getLoc(), buffer, create);
-  from.getBuffer().replaceAllUsesWith(create);
-  from.erase();
-}
-
 /// Whether an op writes to the buffer, or takes it home.
 bool isChanged(Value buffer) {
   return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
-    return isa<OffloadOp>(user) || hasEffect<MemoryEffects::Write>(user, buffer);
+    return touches(user, getStorageOf(buffer), /*writes=*/true) ||
+           hasEffect<MemoryEffects::Write>(user, buffer);
   });
 }
 
@@ -97,19 +88,6 @@ bool spansLayers(Operation *from, Operation *to) {
     if (auto loop = dyn_cast<LoopOp>(op); loop && loop.getDimension() == Dimension::layer)
       return true;
   return false;
-}
-
-/// Whether something between two ops of a block sets the entry's storage other
-/// than from `buffer`: then `buffer` is not what a later access must see.
-bool isOverwritten(Operation *from, Operation *to, StringRef storage, Value buffer) {
-  bool overwritten = false;
-  for (Operation *op = from->getNextNode(); op && op != to; op = op->getNextNode())
-    op->walk([&](AccessOpInterface nested) {
-      for (const StorageAccess &access : nested.getAccesses(op->getParentOfType<ModuleOp>()))
-        overwritten |= access.writes() && access.storage.getValue() == storage &&
-                       !llvm::is_contained(nested->getOperands(), buffer);
-    });
-  return overwritten;
 }
 
 class Coalescer {
@@ -130,6 +108,7 @@ public:
       for (const Entry &entry : entriesOf(op))
         if (auto *found = accesses.find(entry); found != accesses.end())
           found->second.push_back(&op);
+    writers = findAccesses(block, /*writes=*/true);
     for (auto &[entry, ops] : accesses)
       while (shareOne(block, ops))
         ++count;
@@ -173,7 +152,7 @@ private:
         continue;
       if (prefetch->isBeforeInBlock(&op)) {
         if (isTooLong(prefetch, &op, prefetch.getStorage()) ||
-            isOverwritten(prefetch, &op, prefetch.getStorage(), buffer) || !allow(prefetch, other))
+            isOverwritten(prefetch, prefetch, &op) || !allow(prefetch, other))
           continue;
         Operation *last = &op;
         if (auto whole = dyn_cast<PrefetchOp>(op))
@@ -188,7 +167,7 @@ private:
       // A chunk loop before: bring the whole entry first, update it in place.
       if (!copies && isa<LoopOp>(op) && !prefetch.getZero() &&
           !isTooLong(&op, prefetch, prefetch.getStorage()) &&
-          !isOverwritten(&op, prefetch, prefetch.getStorage(), buffer) && allow(prefetch, other)) {
+          !isOverwritten(prefetch, &op, prefetch) && allow(prefetch, other)) {
         for (Value index : prefetch.getIndices())
           if (auto constant = index.getDefiningOp<arith::ConstantOp>();
               constant && constant->getBlock() == &block && op.isBeforeInBlock(constant))
@@ -201,6 +180,27 @@ private:
       }
     }
     return false;
+  }
+
+  /// Fills `from`'s buffer, which is in another memory, out of `buffer`.
+  void copyFrom(PrefetchOp from, Value buffer) {
+    OpBuilder builder(from);
+    auto create = CreateOp::create(builder, from.getLoc(), from.getType(), from.getStorage(),
+                                   from.getIndices(), from.getFirst(), from.getCount());
+    CopyOp::create(builder, from.getLoc(), buffer, create);
+    writers[from.getStorage()].push_back(create);
+    from.getBuffer().replaceAllUsesWith(create);
+    from.erase();
+  }
+
+  /// Whether something between two ops of a block sets the prefetch's storage other than from its
+  /// buffer: then the buffer is not what a later access must see.
+  bool isOverwritten(PrefetchOp prefetch, Operation *from, Operation *to) {
+    return llvm::any_of(writers[prefetch.getStorage()], [&](Operation *op) {
+      Operation *inBlock = from->getBlock()->findAncestorOpInBlock(*op);
+      return from->isBeforeInBlock(inBlock) && inBlock->isBeforeInBlock(to) &&
+             !llvm::is_contained(op->getOperands(), prefetch.getBuffer());
+    });
   }
 
   /// Whether a buffer of the storage may not be held from one op to another.
@@ -237,6 +237,7 @@ private:
   MoveFilter &moves;
   const StreamedStorages &streamed;
   bool separate;
+  llvm::StringMap<SmallVector<Operation *, 4>> writers; // of the block, by storage
   std::set<std::pair<Operation *, Operation *>> refused;
   unsigned count = 0;
 };

@@ -8,11 +8,10 @@
 
 #include "dialect/Config.h"
 #include "passes/Passes.h"
-#include "passes/analysis/Tracer.h"
+#include "passes/analysis/TranslationValidation.h"
 #include "passes/storage/MemoryNeed.h"
 #include "passes/storage/Streaming.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/Passes.h"
@@ -124,13 +123,7 @@ struct KeepNaiveProgram : PassWrapper<KeepNaiveProgram, OperationPass<ModuleOp>>
   explicit KeepNaiveProgram(NaiveProgram program) : program(std::move(program)) {}
   StringRef getName() const override { return "KeepNaiveProgram"; }
   void runOnOperation() override {
-    ModuleOp module = getOperation();
-    *program = cast<ModuleOp>(module->cloneWithoutRegions());
-    OpBuilder builder(&getContext());
-    builder.createBlock(&(*program)->getBodyRegion());
-    for (Operation &op : module.getOps())
-      if (!isa<func::FuncOp, StageOp>(op))
-        builder.clone(op);
+    *program = copyProgram(getOperation());
     markAllAnalysesPreserved();
   }
 

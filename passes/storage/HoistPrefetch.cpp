@@ -29,15 +29,6 @@ namespace boa {
 
 namespace {
 
-/// Whether an op touches the storage by name.
-bool touches(Operation *op, StringRef storage) {
-  auto access = dyn_cast<AccessOpInterface>(op);
-  return access && llvm::any_of(access.getAccesses(op->getParentOfType<ModuleOp>()),
-                                [&](const StorageAccess &touched) {
-                                  return touched.storage.getValue() == storage;
-                                });
-}
-
 /// A prefetch, the ops that follow from it, in one block.
 struct Transfer {
   PrefetchOp prefetch;
@@ -84,7 +75,8 @@ bool isFalse(Value condition) {
   return constant && constant.value() == 0;
 }
 
-bool isInvariant(LoopOp loop, const Transfer &transfer) {
+/// `users` are the ops of the loop that touch the storage.
+bool isInvariant(LoopOp loop, const Transfer &transfer, ArrayRef<Operation *> users) {
   PrefetchOp prefetch = transfer.prefetch;
   SmallVector<Value> operands(prefetch.getIndices());
   if (prefetch.getFirst())
@@ -99,17 +91,15 @@ bool isInvariant(LoopOp loop, const Transfer &transfer) {
   }
   if (!isWrittenHome(loop, transfer))
     return false;
-  bool only = true;
-  loop.walk([&](Operation *op) {
-    if (op != prefetch && touches(op, prefetch.getStorage()) &&
-        !llvm::is_contained(transfer.offloads, op))
-      only = false;
-  });
-  for (OffloadOp offload : transfer.offloads)
-    only &= offload->getBlock() == loop.getBlock() &&
-            offload.getIndices() == prefetch.getIndices() &&
-            offload.getFirst() == prefetch.getFirst();
-  return only;
+  return llvm::all_of(users,
+                      [&](Operation *op) {
+                        return op == prefetch || llvm::is_contained(transfer.offloads, op);
+                      }) &&
+         llvm::all_of(transfer.offloads, [&](OffloadOp offload) {
+           return offload->getBlock() == loop.getBlock() &&
+                  offload.getIndices() == prefetch.getIndices() &&
+                  offload.getFirst() == prefetch.getFirst();
+         });
 }
 
 void hoist(LoopOp loop, Transfer transfer) {
@@ -135,10 +125,11 @@ unsigned hoistFrom(LoopOp loop, MoveFilter &moves, const StreamedStorages &strea
   // Chunks of an entry stay streamed: that loop is there to bound memory.
   if (loop.getDimension() == Dimension::chunk)
     return count;
+  auto users = findAccesses(*loop.getBlock());
   for (PrefetchOp prefetch : llvm::make_early_inc_range(loop.getBlock()->getOps<PrefetchOp>()))
-    if (auto transfer = match(prefetch); transfer && isInvariant(loop, *transfer) &&
-                                         !streamed.mustYield(prefetch.getStorage(), loop) &&
-                                         moves.allow(prefetch)) {
+    if (auto transfer = match(prefetch);
+        transfer && isInvariant(loop, *transfer, users[prefetch.getStorage()]) &&
+        !streamed.mustYield(prefetch.getStorage(), loop) && moves.allow(prefetch)) {
       hoist(loop, *transfer);
       ++count;
     }
@@ -177,8 +168,8 @@ void raisePrefetches(Block &block, MoveFilter &moves, const StreamedStorages &st
       continue;
     Operation *before = &op;
     while (Operation *previous = before->getPrevNode()) {
-      bool blocked = previous->getNumRegions() != 0 || touches(previous, prefetch.getStorage()) ||
-                     isa<PrefetchOp>(previous) || usesStorage(previous, prefetch) ||
+      bool blocked = previous->getNumRegions() != 0 || isa<PrefetchOp>(previous) ||
+                     touches(previous, prefetch.getStorage()) || usesStorage(previous, prefetch) ||
                      releasesEntry(previous, prefetch);
       for (Value operand : op.getOperands())
         blocked |= operand.getDefiningOp() == previous;

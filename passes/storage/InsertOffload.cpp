@@ -177,32 +177,22 @@ private:
     return success();
   }
 
-  static SmallVector<StorageAccess> getAccesses(Operation *op) {
-    return cast<AccessOpInterface>(op).getAccesses(op->getParentOfType<ModuleOp>());
-  }
-
   static bool isSameEntry(Operation *a, Operation *b) {
     if (!isa<WriteOp, AccumulateOp>(a) || !isa<WriteOp, AccumulateOp>(b))
       return false;
-    StorageAccess x = getAccesses(a)[0];
-    StorageAccess y = getAccesses(b)[0];
+    StorageAccess x = cast<AccessOpInterface>(a).getAccesses()[0];
+    StorageAccess y = cast<AccessOpInterface>(b).getAccesses()[0];
     return x.storage == y.storage && llvm::equal(x.indices, y.indices, isSameIndex);
   }
   /// The storage that an op of the step phase reads or writes; empty for other ops.
   static StringRef storageOf(Operation *op) {
     if (!isa<ReadOp, WriteOp, AccumulateOp>(op))
       return {};
-    return getAccesses(op)[0].storage.getValue();
-  }
-  static bool touches(Operation *op, StringRef storage, bool writes) {
-    return isa<AccessOpInterface>(op) &&
-           llvm::any_of(getAccesses(op), [&](const StorageAccess &access) {
-             return access.storage.getValue() == storage && (!writes || access.writes());
-           });
+    return cast<AccessOpInterface>(op).getAccesses()[0].storage.getValue();
   }
 
-  /// Finds an access to `storage` in program order between two ops, of which the second may be in a
-  /// loop after the first. With `writes` it looks only for writes.
+  /// Finds an access to `storage` that runs between two ops. The second may be in a loop after the
+  /// first. With `writes` it looks only for writes.
   static Operation *findBetween(Operation *from, Operation *to, StringRef storage, bool writes) {
     Operation *found = nullptr;
     auto visit = [&](Operation *op) {
@@ -240,10 +230,10 @@ private:
     return {index, by};
   }
 
-  /// Finds a call between `call` and `store`, which holds its result, that takes what was there
-  /// before: its read moves down to it while the store moves up.
+  /// Finds a call between `call` and the store of its result that takes the earlier contents of the
+  /// stored entry. That call's read moves down to it, while the store moves up.
   static Operation *findReaderBetween(CallOp call, Operation *store) {
-    StorageAccess stored = getAccesses(store)[0];
+    StorageAccess stored = cast<AccessOpInterface>(store).getAccesses()[0];
     auto mayReadStored = [&](Value input) {
       auto read = input.getDefiningOp<ReadOp>();
       return read && read.getStorageAttr() == stored.storage &&

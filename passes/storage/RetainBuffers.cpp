@@ -90,7 +90,7 @@ private:
   void opened(Operation *op, const Buffer &buffer, const Position &at, bool) override {
     if (buffer.home)
       return;
-    if (!buffer.access.reads()) {
+    if (!buffer.access.reads) {
       forget(buffer.access);
     } else {
       std::vector<Candidate> &copies = candidates[entryOf(buffer.access)];
@@ -130,8 +130,8 @@ private:
     list.push_back(instance);
   }
 
-  /// The slots of the storage that were taken so far. For a streamed one, they are of all storages
-  /// of its role, which together are what the entries of layers are.
+  /// The number of slots that the storage has taken so far. A streamed storage counts those of all
+  /// storages of its role: together they are like the entries of one storage of layers.
   int64_t slotsTakenOf(StorageOp storage) {
     return streamed.contains(storage.getSymName()) ? takenOfRole[storage.getRole()]
                                                    : slotsTaken[storage];

@@ -91,8 +91,8 @@ void SlotPools::forgetLive() {
 // Sharing
 //===----------------------------------------------------------------------===//
 
-/// Decides which pools of a space save memory as one. Its time is that of the moments, of which
-/// there are as many as layers that differ.
+/// Decides which pools of a space save memory as one. Its time is proportional to the number of
+/// moments: one for each layer that differs from the others.
 class SlotSharing {
 public:
   SlotSharing(SlotPools &slots, Space space)

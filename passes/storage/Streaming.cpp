@@ -13,14 +13,10 @@ namespace boa {
 bool worksOn(Operation *op, StringRef storage) {
   if (llvm::any_of(op->getOperands(), [&](Value value) { return getStorageOf(value) == storage; }))
     return true;
-  auto isOf = [&](StringRef group) {
-    return llvm::any_of(ArrayRef{Role::weights, Role::gradients, Role::master},
-                        [&](Role role) { return getStorageName(role, group) == storage; });
-  };
-  if (auto update = dyn_cast<UpdateOp>(op))
-    return isOf(update.getGroup());
-  auto norm = dyn_cast<NormOp>(op);
-  return norm && isOf(norm.getGroup());
+  const StringRef group = cast<AccessOpInterface>(op).getGroup();
+  return !group.empty() &&
+         llvm::any_of(ArrayRef{Role::weights, Role::gradients, Role::master},
+                      [&](Role role) { return getStorageName(role, group) == storage; });
 }
 
 bool StreamedStorages::mustYield(StringRef storage, Operation *op) const {

@@ -79,7 +79,7 @@ private:
     if (++liveIn(storage, pool) > pool.getSlots())
       violation(op, "needs more slots of @" + storage.getSymName() + " than the " +
                         Twine(pool.getSlots()) + " assigned");
-    if (buffer.access.reads())
+    if (buffer.access.reads)
       checkStaging(op, buffer.access, buffer.space);
   }
   void offloaded(OffloadOp op, const Access &access, const Buffer &buffer) override {
@@ -138,7 +138,7 @@ struct VerifyStorage : impl::VerifyStorageBase<VerifyStorage> {
       if (isKernel)
         for (Value operand : op->getOperands())
           if (AccessOpInterface origin = getOrigin(operand)) {
-            const StorageAccess held = origin.getAccesses(getOperation())[0];
+            const StorageAccess held = origin.getAccesses()[0];
             auto storage = tables.lookupNearestSymbolFrom<StorageOp>(op, held.storage);
             if (held.count == 0 || held.count == int64_t(storage.getChunks()))
               continue;

@@ -21,21 +21,17 @@ struct CpuTarget : Target {
 };
 
 struct CudaTarget : Target {
-  explicit CudaTarget(const MachineSettings &machine) {
-    cuda.offersAttention = machine.attention == AttentionKind::cudnn;
-    cuda.tf32 = machine.products == ProductKind::tf32;
-    cuda.ownProducts = machine.gemm == GemmKind::own;
-  }
+  explicit CudaTarget(const MachineSettings &machine) : machine(machine) {}
   void buildKernels(OpPassManager &pm, const KernelOptions &options) const override {
-    buildCudaPipeline(pm, cuda, options);
+    buildCudaPipeline(pm, machine, options);
   }
-  CudaPipelineOptions cuda;
+  MachineSettings machine;
 };
 
 } // namespace
 
 std::shared_ptr<const Target> Target::get(const MachineSettings &machine) {
-  if (machine.device == DeviceKind::cuda)
+  if (TraitsOf(machine.device).has_image)
     return std::make_shared<CudaTarget>(machine);
   return std::make_shared<CpuTarget>();
 }

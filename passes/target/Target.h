@@ -16,17 +16,17 @@
 
 namespace boa {
 
-/// The form of a device's functions. With `none` they are left out: the kernels cannot run, but
-/// their descriptions are complete.
+/// The form of the functions of a device that is not the host. With `none` kernels cannot run, on
+/// the host either, but their descriptions are complete.
 enum class DeviceCode { ptx, emulated, none };
 
 struct KernelOptions {
-  DeviceCode code = DeviceCode::ptx; // `none` also where kernels are the host's
+  DeviceCode code = DeviceCode::ptx;
   int64_t blockRows = 0; // the most rows of wide products at once; 0: the target chooses
 };
 
-/// A compiler of kernels for one kind of device. runtime/abi/settings.h has what else its kind
-/// means (DeviceTraits). A new target is a class behind `get`.
+/// A compiler of kernels for one kind of device. DeviceTraits (runtime/abi/settings.h) has what
+/// else its kind means. A new target is a class behind `get`.
 class Target {
 public:
   virtual ~Target() = default;

@@ -224,28 +224,21 @@ inline constexpr SettingAlias kSettingAliases[] = {
 // Values that follow from several settings
 //===----------------------------------------------------------------------===//
 
-/// What the kind of a device means for a program, but for the code of its kernels, which the
-/// compiler's targets make, and the device itself, which the engine opens.
+/// What the kind of a device means for a program. Nothing else depends on the kind.
 struct DeviceTraits {
   MemoryKind memory;
   bool on_host;         // the processors and the memory of the host are the device's
-  bool has_image;       // the program carries code that the device loads
+  bool has_image;       // CUDA: the program carries code that the device loads
   bool has_libraries;   // for products and attention, found when the program runs
   bool continues_texts; // attention to a cache has a kernel
 };
 inline const DeviceTraits &TraitsOf(DeviceKind device) {
-  static constexpr DeviceTraits cpu{MemoryKind::unified, true, false, false, true};
-  static constexpr DeviceTraits split{MemoryKind::separate, true, false, false, true};
-  static constexpr DeviceTraits cuda{MemoryKind::separate, false, true, true, false};
-  switch (device) {
-  case DeviceKind::cpu:
-    return cpu;
-  case DeviceKind::split:
-    return split;
-  case DeviceKind::cuda:
-    return cuda;
-  }
-  return cpu;
+  static constexpr DeviceTraits kTraits[] = {
+      /*cpu=*/{MemoryKind::unified, true, false, false, true},
+      /*split=*/{MemoryKind::separate, true, false, false, true},
+      /*cuda=*/{MemoryKind::separate, false, true, true, false},
+  };
+  return kTraits[size_t(device)];
 }
 inline bool IsSeparate(const MachineSettings &machine) {
   return machine.memory == MemoryKind::separate;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/abi/sources.h"
 
+#include "runtime/abi/json_object.h"
 #include "runtime/abi/template_values.h"
 
 #include <algorithm>

@@ -12,7 +12,6 @@
 #ifndef BOA_RUNTIME_ABI_TEMPLATE_VALUES_H
 #define BOA_RUNTIME_ABI_TEMPLATE_VALUES_H
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -21,8 +20,6 @@ namespace boa {
 inline constexpr char kExpectedValues[] =
     "expected an object of JSON, such as {\"enable_thinking\": false}";
 
-/// The end of the object of JSON at the beginning of a text; npos if it has none on its line.
-size_t EndOfObject(std::string_view text);
 /// Why a text cannot be the variables of a chat template; "" if it can.
 std::string FaultOfTemplateValues(std::string_view json);
 /// Why users cannot give a chat template this variable; "" if they can.

@@ -307,7 +307,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const Program &program,
                                                        const Kernels &kernels, StateStore *state,
                                                        const EngineOptions &options) {
   try {
-    auto device = program.machine.device == DeviceKind::cuda
+    auto device = TraitsOf(program.machine.device).has_image
                       ? CreateCudaDevice(program, kernels, state, options.io)
                       : CreateCpuDevice(program, kernels, state, {options.io, options.scheduler});
     return Make(program, std::move(device), nullptr, state, options);

@@ -95,7 +95,7 @@ absl::StatusOr<ContinuedText> Continue(Generator &generator, Codec &codec,
     out << piece << std::flush;
   };
   auto begin = std::chrono::steady_clock::now();
-  for (; made.tokens < length; ++made.tokens) {
+  for (; made.tokens < length && out; ++made.tokens) {
     absl::StatusOr<const float *> logits = generator.Logits(text);
     if (Interrupted()) {
       made.end = ContinuedText::End::signal;

@@ -12,6 +12,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/state/computation.h"
 
+#include "runtime/state/canonical_text.h"
+
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -28,98 +30,11 @@
 namespace boa {
 namespace {
 
+using namespace canonical_text;
+
 constexpr size_t kShown = 8;           // differences
 constexpr size_t kLongest = 200;       // bytes of one
 constexpr size_t kMostCells = 1 << 22; // of all alignments
-
-/// Names and values of a text, in its order.
-using FactList = std::vector<std::pair<absl::string_view, absl::string_view>>;
-
-struct Op {
-  absl::string_view number, name, shapes;
-  std::vector<absl::string_view> operands;
-  FactList attributes;                       // a flag has no value
-  std::vector<absl::string_view> parameters; // of its operands
-};
-
-struct Stage {
-  absl::string_view name, repeat = "1";
-  FactList sizes; // of parameters and inputs
-  std::vector<Op> ops;
-  absl::string_view returned;
-};
-
-/// Splits at each comma that stands in no bracket and no quotes.
-std::vector<absl::string_view> SplitList(absl::string_view text) {
-  std::vector<absl::string_view> parts;
-  int depth = 0;
-  bool quoted = false;
-  size_t begin = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    quoted ^= c == '"';
-    depth += !quoted && (c == '[' || c == '{');
-    depth -= !quoted && (c == ']' || c == '}');
-    if (c != ',' || quoted || depth > 0)
-      continue;
-    parts.push_back(text.substr(begin, i - begin));
-    begin = i + 1;
-  }
-  if (begin < text.size())
-    parts.push_back(text.substr(begin));
-  for (absl::string_view &part : parts)
-    part = absl::StripAsciiWhitespace(part);
-  return parts;
-}
-
-/// The parts before and after the first `separator`; the whole and nothing without one.
-std::pair<absl::string_view, absl::string_view> SplitOnce(absl::string_view text,
-                                                          absl::string_view separator) {
-  const size_t at = text.find(separator);
-  if (at == text.npos)
-    return {text, {}};
-  return {text.substr(0, at), text.substr(at + separator.size())};
-}
-
-/// `%4 = attention %1, %2, %3 {causal, heads = 6} : [64, 192], [6, 64]`
-Op ParseOp(absl::string_view line) {
-  Op op;
-  absl::string_view rest, operands;
-  std::tie(op.number, rest) = SplitOnce(line, " = ");
-  std::tie(rest, op.shapes) = SplitOnce(rest, " : ");
-  const auto [head, attributes] = SplitOnce(rest, " {");
-  std::tie(op.name, operands) = SplitOnce(head, " ");
-  op.operands = SplitList(operands);
-  std::copy_if(op.operands.begin(), op.operands.end(), std::back_inserter(op.parameters),
-               [](absl::string_view operand) { return absl::StartsWith(operand, "@"); });
-  for (absl::string_view attribute : SplitList(absl::StripSuffix(attributes, "}")))
-    op.attributes.push_back(SplitOnce(attribute, " = "));
-  return op;
-}
-
-std::vector<Stage> ParseText(absl::string_view text) {
-  std::vector<Stage> stages;
-  for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
-    if (!absl::ConsumePrefix(&line, "  ")) {
-      Stage &stage = stages.emplace_back();
-      stage.name = SplitOnce(line, " ").second;
-      if (const size_t at = stage.name.rfind(" repeat "); at != stage.name.npos) {
-        stage.repeat = stage.name.substr(at + 8);
-        stage.name = stage.name.substr(0, at);
-      }
-    } else if (stages.empty()) {
-      continue;
-    } else if (absl::StartsWith(line, "%")) {
-      stages.back().ops.push_back(ParseOp(line));
-    } else if (absl::ConsumePrefix(&line, "return ")) {
-      stages.back().returned = line;
-    } else {
-      absl::ConsumePrefix(&line, "param ");
-      stages.back().sizes.push_back(SplitOnce(line, " "));
-    }
-  }
-  return stages;
-}
 
 /// Of two stages of one name.
 class StageDiffer {
@@ -276,80 +191,6 @@ private:
   std::vector<std::pair<const Op *, const Op *>> pairs;
 };
 
-/// Prints a text without the ops whose result is zero where some parameters are.
-class ZeroRemover {
-public:
-  /// `zeros`: parameters, "block.q_w_lora_a".
-  explicit ZeroRemover(const std::set<std::string> &zeros) : zeros(zeros) {}
-
-  std::string Run(absl::string_view text) {
-    for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
-      absl::string_view rest = line;
-      if (!absl::ConsumePrefix(&rest, "  ")) {
-        stage = SplitOnce(SplitOnce(line, " ").second, " repeat ").first;
-        values.clear();
-        ops = 0;
-      } else if (absl::StartsWith(rest, "%")) {
-        PrintOp(rest);
-        continue;
-      } else if (absl::ConsumePrefix(&rest, "return ")) {
-        absl::StrAppend(&out, "  return ", NewNames(SplitList(rest)), "\n");
-        continue;
-      } else if (absl::ConsumePrefix(&rest, "param ") &&
-                 IsZeroParameter(SplitOnce(rest, " ").first)) {
-        continue;
-      }
-      absl::StrAppend(&out, line, "\n");
-    }
-    return std::move(out);
-  }
-
-private:
-  bool IsZeroParameter(absl::string_view name) const {
-    return zeros.count(absl::StrContains(name, '.') ? std::string(name)
-                                                    : absl::StrCat(stage, ".", name)) > 0;
-  }
-  /// The name of an operand in the new text; empty: it is zero.
-  std::string NewName(absl::string_view operand) const {
-    if (absl::StartsWith(operand, "@"))
-      return IsZeroParameter(operand.substr(1)) ? "" : std::string(operand);
-    const auto [number, result] = SplitOnce(operand, "#");
-    auto value = values.find(number);
-    if (value == values.end() || value->second.empty())
-      return value == values.end() ? std::string(operand) : "";
-    return result.empty() ? value->second : absl::StrCat(value->second, "#", result);
-  }
-  std::string NewNames(const std::vector<absl::string_view> &operands) const {
-    std::vector<std::string> names;
-    for (absl::string_view operand : operands)
-      names.push_back(NewName(operand));
-    return absl::StrJoin(names, ", ");
-  }
-
-  void PrintOp(absl::string_view line) {
-    const auto [number, rest] = SplitOnce(line, " = ");
-    const size_t end = std::min({rest.find(" {"), rest.find(" : "), rest.size()});
-    const auto [name, list] = SplitOnce(rest.substr(0, end), " ");
-    const std::vector<absl::string_view> operands = SplitList(list);
-    const auto is_zero = [&](absl::string_view operand) { return NewName(operand).empty(); };
-    if (std::none_of(operands.begin(), operands.end(), is_zero)) {
-      values[number] = absl::StrCat("%", ++ops);
-      absl::StrAppend(&out, "  ", values[number], " = ", name, operands.empty() ? "" : " ",
-                      NewNames(operands), rest.substr(end), "\n");
-    } else { // a sum is what its other operand is, and a product is zero
-      const auto other = std::find_if_not(operands.begin(), operands.end(), is_zero);
-      values[number] = name == "add" && other != operands.end() ? NewName(*other) : "";
-    }
-  }
-
-  const std::set<std::string> &zeros;
-  std::string out;
-  // Of the stage.
-  absl::string_view stage;
-  std::map<absl::string_view, std::string> values; // the new names of results; empty: zero
-  int64_t ops = 0;
-};
-
 /// Of texts that differ, the first lines that do.
 std::string FirstDifference(absl::string_view before, absl::string_view after) {
   const std::vector<absl::string_view> a = absl::StrSplit(before, '\n'),
@@ -392,23 +233,6 @@ std::vector<std::string> DescribeDifferences(absl::string_view before, absl::str
     lines.push_back(absl::StrCat("and ", more, " more"));
   }
   return lines;
-}
-
-std::optional<std::string> WithoutNewAdapters(const Program &program, absl::string_view before) {
-  std::set<std::string> parts;
-  const std::vector<std::vector<bool>> is_part = PartsOfAdapters(program);
-  for (size_t g = 0; g < program.groups.size(); ++g)
-    for (size_t p = 0; p < program.groups[g].parameters.size(); ++p)
-      if (is_part[g][p])
-        parts.insert(
-            absl::StrCat(program.groups[g].name, ".", program.groups[g].parameters[p].name));
-  if (parts.empty())
-    return std::nullopt;
-  for (const Stage &stage : ParseText(before))
-    for (const auto &[name, shape] : stage.sizes)
-      if (parts.count(absl::StrCat(stage.name, ".", name)))
-        return std::nullopt;
-  return ZeroRemover(parts).Run(program.computation.text);
 }
 
 absl::StatusOr<std::string> CheckComputation(const std::string &where, const Computation &saved,

@@ -18,7 +18,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,10 +27,6 @@ namespace boa {
 /// texts that are not canonical it quotes the first line that differs. Time and memory are
 /// bounded for any two texts.
 std::vector<std::string> DescribeDifferences(absl::string_view before, absl::string_view after);
-
-/// The text of a program without its adapters, whose products are zero when they begin. Nothing if
-/// it has none, or if `before` has them, too.
-std::optional<std::string> WithoutNewAdapters(const Program &, absl::string_view before);
 
 /// Compares the computation of a program with that of `where`: the name of a state or file, for
 /// messages. FailedPrecondition if it is another one and not `allowed`. Returns a message for

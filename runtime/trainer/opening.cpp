@@ -10,6 +10,7 @@
 #include "runtime/data/other_tokens.h"
 #include "runtime/generate/committed_settings.h"
 #include "runtime/state/computation.h"
+#include "runtime/state/new_adapters.h"
 #include "runtime/support/units.h"
 #include "runtime/trainer/output_checks.h"
 #include "runtime/view/metrics.h"

@@ -12,6 +12,7 @@
 // match.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/target/Target.h"
 #include "test/gradients/Cases.h"
 #include "test/gradients/Harness.h"
 #include "tools/Link.h"
@@ -45,7 +46,7 @@ static json Describe(const std::vector<KernelTable> &tables) {
 
 int main(int argc, char **argv) {
   std::string directory, cpu = "host", only;
-  KernelForm device = KernelForm::ptx;
+  DeviceCode device = DeviceCode::ptx;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
     if (word == "--cpu")
@@ -53,7 +54,7 @@ int main(int argc, char **argv) {
     else if (word == "--only")
       only = value, ++i;
     else if (word == "--device-code" && (value == "ptx" || value == "emulated"))
-      device = value == "ptx" ? KernelForm::ptx : KernelForm::emulated, ++i;
+      device = value == "ptx" ? DeviceCode::ptx : DeviceCode::emulated, ++i;
     else if (directory.empty() && word[0] != '-')
       directory = word;
     else
@@ -74,8 +75,7 @@ int main(int argc, char **argv) {
           continue;
         const std::string symbol = std::string(element) + (gradient ? "_gradient" : "_forward");
         KernelObject made =
-            compileToObject(withElement(c.text, element), gradient,
-                            element == std::string("f64") ? KernelForm::cpu : device, symbol, cpu);
+            compileToObject(withElement(c.text, element), gradient, device, symbol, cpu);
         objects.push_back(std::move(made.object));
         kernels.push_back({{"symbol", symbol},
                            {"arguments", Describe(made.arguments)},

@@ -412,7 +412,7 @@ TEST(Codegen, WritesObjectFiles) {
   std::string text = withElement(findCase("gpt_block").text, "f32");
   for (const char *cpu : {"host", "x86-64-v3"}) {
     std::string object =
-        compileToObject(text, /*gradient=*/false, KernelForm::cpu, "kernel", cpu).object;
+        compileToObject(text, /*gradient=*/false, std::nullopt, "kernel", cpu).object;
     EXPECT_EQ(object.substr(0, 4), "\x7f"
                                    "ELF")
         << cpu;

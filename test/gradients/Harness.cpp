@@ -12,8 +12,8 @@
 #include "passes/kernels/EmitKernels.h"
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/KernelPipeline.h"
+#include "passes/target/Target.h"
 #include "passes/target/cpu/Codegen.h"
-#include "passes/target/cpu/CpuPipeline.h"
 #include "passes/target/cuda/CudaPipeline.h"
 #include "runtime/abi/abi.h"
 #include "runtime/engine/symbols.h"
@@ -113,16 +113,16 @@ std::vector<HostSymbol> runtimeSymbols() {
   return symbols;
 }
 
-/// Whether BOA_TEST_TARGET asks for a GPU's kernels.
-bool isForCuda() {
+/// The form of kernels for a GPU, if BOA_TEST_TARGET wants them.
+std::optional<DeviceCode> testedGpu() {
   const char *target = std::getenv("BOA_TEST_TARGET");
   if (!target || StringRef(target) == "cpu")
-    return false;
+    return std::nullopt;
   if (StringRef(target) != "cuda")
     fail("BOA_TEST_TARGET: expected cpu or cuda but found `" + Twine(target) + "`");
   if (!findEmulated("boa_cuda_launch"))
     fail("BOA_TEST_TARGET=cuda: there is no emulator for this processor");
-  return true;
+  return DeviceCode::emulated;
 }
 
 } // namespace
@@ -162,15 +162,14 @@ struct Lowered {
   std::vector<Operand> arguments, results;
   std::vector<KernelTable> tables;
   int64_t workspace = 0;
-  KernelForm target;
+  bool isForGpu;
 
-  /// Without a target: what BOA_TEST_TARGET says, where there is no f64.
-  Lowered(const std::string &text, bool gradient, bool accumulate, int64_t blockRows = 0,
-          std::optional<KernelForm> wanted = std::nullopt);
+  Lowered(const std::string &text, bool gradient, bool accumulate, std::optional<DeviceCode> gpu,
+          int64_t blockRows = 0);
 };
 
-Lowered::Lowered(const std::string &text, bool gradient, bool accumulate, int64_t blockRows,
-                 std::optional<KernelForm> wanted)
+Lowered::Lowered(const std::string &text, bool gradient, bool accumulate,
+                 std::optional<DeviceCode> gpu, int64_t blockRows)
     : context(MLIRContext::Threading::DISABLED) {
   DialectRegistry registry;
   registry.insert<BoaDialect>();
@@ -212,19 +211,15 @@ Lowered::Lowered(const std::string &text, bool gradient, bool accumulate, int64_
     fail("the function does not verify:\n" + text);
 
   auto isDouble = [](const Operand &operand) { return operand.element == "f64"; };
-  const bool cuda =
-      isForCuda() && llvm::none_of(arguments, isDouble) && llvm::none_of(results, isDouble);
-  target = wanted.value_or(cuda ? KernelForm::emulated : KernelForm::cpu);
+  isForGpu = gpu && llvm::none_of(arguments, isDouble) && llvm::none_of(results, isDouble);
+  MachineSettings machine;
+  if (isForGpu)
+    machine.device = DeviceKind::cuda;
+  if (const char *library = std::getenv("BOA_TEST_LIBRARY");
+      library && StringRef(library) == "none")
+    machine.gemm = GemmKind::own;
   PassManager pm(&context);
-  if (target == KernelForm::cpu) {
-    buildCpuPipeline(pm, {DeviceCode::ptx, blockRows});
-  } else {
-    CudaPipelineOptions options;
-    const DeviceCode code = target == KernelForm::ptx ? DeviceCode::ptx : DeviceCode::emulated;
-    const char *library = std::getenv("BOA_TEST_LIBRARY");
-    options.ownProducts = library && StringRef(library) == "none";
-    buildCudaPipeline(pm, options, {code, blockRows});
-  }
+  Target::get(machine)->buildKernels(pm, {gpu.value_or(DeviceCode::ptx), blockRows});
   if (failed(pm.run(*module)))
     fail("the pipeline failed on:\n" + text);
   workspace = int64_t(kernel.getWorkspace());
@@ -244,7 +239,7 @@ Lowered::Lowered(const std::string &text, bool gradient, bool accumulate, int64_
 
 std::unique_ptr<Compiled> Compiled::create(const std::string &text, bool gradient, bool accumulate,
                                            int64_t blockRows) {
-  Lowered lowered(text, gradient, accumulate, blockRows);
+  Lowered lowered(text, gradient, accumulate, testedGpu(), blockRows);
   std::unique_ptr<Compiled> compiled(new Compiled());
   Impl &impl = *compiled->impl;
   impl.arguments = lowered.arguments;
@@ -259,7 +254,7 @@ std::unique_ptr<Compiled> Compiled::create(const std::string &text, bool gradien
   if (!kernel)
     fail(llvm::toString(kernel.takeError()));
   impl.kernel = *kernel;
-  if (lowered.target != KernelForm::cpu) {
+  if (lowered.isForGpu) {
     auto image = impl.program->lookupAs<const boa_device_image *>(kImage);
     if (!image)
       fail(llvm::toString(image.takeError()));
@@ -268,9 +263,9 @@ std::unique_ptr<Compiled> Compiled::create(const std::string &text, bool gradien
   return compiled;
 }
 
-KernelObject compileToObject(const std::string &text, bool gradient, KernelForm target,
+KernelObject compileToObject(const std::string &text, bool gradient, std::optional<DeviceCode> gpu,
                              const std::string &name, const std::string &cpu) {
-  Lowered lowered(text, gradient, /*accumulate=*/false, /*blockRows=*/0, target);
+  Lowered lowered(text, gradient, /*accumulate=*/false, gpu);
   // Those of several kernels are linked together: what is not its own is within.
   for (Operation &op : *lowered.module->getBody()) {
     auto function = dyn_cast<LLVM::LLVMFuncOp>(op);
@@ -297,7 +292,7 @@ KernelObject compileToObject(const std::string &text, bool gradient, KernelForm 
 }
 
 std::string compileWithoutRuntime(const std::string &text) {
-  Lowered lowered(text, false, false);
+  Lowered lowered(text, false, false, testedGpu());
   std::string said;
   ScopedDiagnosticHandler handler(lowered.module->getContext(),
                                   [&](Diagnostic &diagnostic) { said += diagnostic.str(); });

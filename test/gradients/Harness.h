@@ -18,6 +18,11 @@
 #include "test/gradients/Values.h"
 
 #include <memory>
+#include <optional>
+
+namespace boa {
+enum class DeviceCode;
+} // namespace boa
 
 namespace boa::testing {
 
@@ -51,9 +56,6 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-/// Whose kernels: the CPU's, or a GPU's, as PTX or for the emulator.
-enum class KernelForm { cpu, ptx, emulated };
-
 /// A table that a kernel reads.
 struct KernelTable {
   AngleTable table;
@@ -68,9 +70,10 @@ struct KernelObject {
 };
 
 /// The object file of @f or its vector-Jacobian product, as above, for a processor
-/// (passes/target/cpu/Codegen.h). It has the kernel, as `name`, and for a GPU its
+/// (passes/target/cpu/Codegen.h). It has the kernel, as `name`. With a form of its code
+/// (passes/target/Target.h) it is a GPU's, if no tensor is of f64. Then the file has its
 /// boa_device_image, as `name`_image.
-KernelObject compileToObject(const std::string &text, bool gradient, KernelForm target,
+KernelObject compileToObject(const std::string &text, bool gradient, std::optional<DeviceCode> gpu,
                              const std::string &name, const std::string &cpu);
 
 /// What compiling @f says if the runtime's symbols are kept from it.

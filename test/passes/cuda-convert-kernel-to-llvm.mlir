@@ -21,7 +21,7 @@ gpu.module @cuda {
 boa.kernel @launch(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<8xf32>
   %y = kernel.view %w + 64 : memref<8xf32>
-  kernel.launch @cuda::@b grid [8, 1, 1] block [32, 2, 1] shared 1024 (%x, %y) : memref<8xf32>, memref<8xf32>
+  kernel.launch_func @cuda::@b grid [8, 1, 1] block [32, 2, 1] shared 1024 (%x, %y) : memref<8xf32>, memref<8xf32>
   boa.return
 }
 
@@ -120,9 +120,9 @@ boa.kernel @offer(%p: !llvm.ptr, %w: !llvm.ptr, %queue: !llvm.ptr) {
 // -----
 
 boa.kernel @unknown(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
-  // expected-error @below {{'kernel.launch' op expected a function of the device's module, not @cuda::@b}}
-  // expected-error @below {{failed to legalize operation 'kernel.launch'}}
-  kernel.launch @cuda::@b grid [8, 1, 1] block [32, 2, 1] shared 0 ()
+  // expected-error @below {{'kernel.launch_func' op expected a function of the device's module, not @cuda::@b}}
+  // expected-error @below {{failed to legalize operation 'kernel.launch_func'}}
+  kernel.launch_func @cuda::@b grid [8, 1, 1] block [32, 2, 1] shared 0 ()
   boa.return
 }
 

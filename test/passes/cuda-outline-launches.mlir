@@ -10,9 +10,9 @@
 // CHECK-LABEL: boa.kernel @k
 // CHECK:         %[[X:.*]] = kernel.view %{{.*}} + 64 : memref<8x64xf32>
 // CHECK:         %[[Y:.*]] = kernel.view %{{.*}} + 4096 : memref<8xf32>
-// CHECK:         kernel.launch @cuda::@k_launch0 grid [8, 1, 1] block [32, 2, 1] shared 0(%[[X]], %[[Y]]) : memref<8x64xf32>, memref<8xf32>
+// CHECK:         kernel.launch_func @cuda::@k_launch0 grid [8, 1, 1] block [32, 2, 1] shared 0(%[[X]], %[[Y]]) : memref<8x64xf32>, memref<8xf32>
 // CHECK-NOT:     gpu.launch
-// CHECK:         kernel.launch @cuda::@k_launch1 grid [1, 1, 1] block [1, 1, 1] shared 1024(%[[Y]])
+// CHECK:         kernel.launch_func @cuda::@k_launch1 grid [1, 1, 1] block [1, 1, 1] shared 1024(%[[Y]])
 // CHECK:       gpu.module @cuda {
 // CHECK-NEXT:    gpu.func @k_launch0
 // CHECK-SAME:      (%[[P:.*]]: memref<8x64xf32> {llvm.align = 64 : i64, llvm.noalias}, %[[Q:.*]]: memref<8xf32> {llvm.align = 256 : i64})
@@ -60,8 +60,8 @@ boa.kernel @k(%p: !llvm.ptr, %w: !llvm.ptr, %q: !llvm.ptr) {
 // Launches that do the same with other rows are of one function.
 
 // CHECK-LABEL: boa.kernel @same
-// CHECK:         kernel.launch @cuda::@same_launch0 grid [1, 1, 1] block [32, 1, 1] shared 0(%[[X0:.*]], %{{.*}}) : memref<1x64xf32, strided<[64, 1]>>, memref<64xf32>
-// CHECK:         kernel.launch @cuda::@same_launch0 grid [1, 1, 1] block [32, 1, 1] shared 0(%[[X1:.*]], %{{.*}}) : memref<1x64xf32, strided<[64, 1], offset: 64>>, memref<64xf32>
+// CHECK:         kernel.launch_func @cuda::@same_launch0 grid [1, 1, 1] block [32, 1, 1] shared 0(%[[X0:.*]], %{{.*}}) : memref<1x64xf32, strided<[64, 1]>>, memref<64xf32>
+// CHECK:         kernel.launch_func @cuda::@same_launch0 grid [1, 1, 1] block [32, 1, 1] shared 0(%[[X1:.*]], %{{.*}}) : memref<1x64xf32, strided<[64, 1], offset: 64>>, memref<64xf32>
 // CHECK:         gpu.func @same_launch0(%{{.*}}: memref<1x64xf32> {llvm.align = 16 : i64, llvm.noalias}, %{{.*}}: memref<64xf32> {llvm.align = 256 : i64, llvm.noalias})
 // CHECK-NOT:     gpu.func
 // REMARK: Passed] outline-launches | {{.*}} functions=1, launches=2

@@ -79,7 +79,7 @@ func.func @memory(%buffers: !llvm.ptr, %workspace: !llvm.ptr) {
   %square = kernel.view %p + 0 : memref<8x8xf32>
   %scratch = kernel.view %p + 4096 : memref<64xi8>
   kernel.gemm %square, %v into %v scratch %scratch : (memref<8x8xf32>, memref<8x4xf32>, memref<8x4xf32>, memref<64xi8>) -> ()
-  // CHECK: kernel.launch @cuda::@f grid [2, 1, 1] block [32, 1, 1] shared 64(%{{.*}}, %{{.*}}) : memref<8x8xf32>, memref<8x4xf32>
-  kernel.launch @cuda::@f grid [2, 1, 1] block [32, 1, 1] shared 64 (%square, %v) : memref<8x8xf32>, memref<8x4xf32>
+  // CHECK: kernel.launch_func @cuda::@f grid [2, 1, 1] block [32, 1, 1] shared 64(%{{.*}}, %{{.*}}) : memref<8x8xf32>, memref<8x4xf32>
+  kernel.launch_func @cuda::@f grid [2, 1, 1] block [32, 1, 1] shared 64 (%square, %v) : memref<8x8xf32>, memref<8x4xf32>
   return
 }

@@ -116,10 +116,10 @@ template <typename Op> struct OfferToCall : ConvertOpToLLVMPattern<Op> {
   }
 };
 
-struct LaunchToCall : ConvertOpToLLVMPattern<kernel::LaunchOp> {
+struct LaunchToCall : ConvertOpToLLVMPattern<kernel::LaunchFuncOp> {
   LaunchToCall(const LLVMTypeConverter &converter, const llvm::StringMap<int64_t> &numbers)
       : ConvertOpToLLVMPattern(converter), numbers(numbers) {}
-  LogicalResult matchAndRewrite(kernel::LaunchOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(kernel::LaunchFuncOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     auto number = numbers.find(op.getFunction().getLeafReference());
     if (number == numbers.end())

@@ -12,7 +12,7 @@
 def CudaOutlineLaunches : Pass<"cuda-outline-launches", "::mlir::ModuleOp"> {
   let summary = "bodies of gpu.launch to functions of the device's module";
   let description = [{
-    Each `gpu.launch` becomes a `gpu.func` in `gpu.module @cuda` and a `kernel.launch`. The
+    Each `gpu.launch` becomes a `gpu.func` in `gpu.module @cuda` and a `kernel.launch_func`. The
     arguments of the function are the views that the launch used, or rows of them. They
     carry the alignment of their offsets, and `noalias` unless a launch with a barrier
     writes them. Grid and block are known; the device's code is compiled for them.
@@ -39,7 +39,7 @@ def CudaOutlineLaunches : Pass<"cuda-outline-launches", "::mlir::ModuleOp"> {
     ```mlir after
     boa.kernel @k(%p: !llvm.ptr) {
       %x = kernel.view %p + 64 : memref<8x32xf32>
-      kernel.launch @cuda::@k_launch0 grid [8, 1, 1] block [32, 1, 1] shared 0(%x) : memref<8x32xf32>
+      kernel.launch_func @cuda::@k_launch0 grid [8, 1, 1] block [32, 1, 1] shared 0(%x) : memref<8x32xf32>
       boa.return
     }
     gpu.module @cuda {
@@ -238,7 +238,7 @@ def CudaConvertKernelToLLVM : Pass<"cuda-convert-kernel-to-llvm", "::mlir::Modul
     }
     boa.kernel @k(%p: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) {
       %x = kernel.view %p + 64 : memref<8xf32>
-      kernel.launch @cuda::@f grid [8, 1, 1] block [32, 1, 1] shared 0 (%x) : memref<8xf32>
+      kernel.launch_func @cuda::@f grid [8, 1, 1] block [32, 1, 1] shared 0 (%x) : memref<8xf32>
       boa.return
     }
     ```

@@ -76,11 +76,11 @@ void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code, bool tf32, b
   pm.addPass(createCudaEmbedImage(embed));
 }
 
-void boa::buildCudaPipeline(OpPassManager &pm, const CudaPipelineOptions &options,
-                            const KernelOptions &kernels) {
+void boa::buildCudaPipeline(OpPassManager &pm, const MachineSettings &machine,
+                            const KernelOptions &options, bool printsWork) {
   auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<KernelOp>(std::move(pass)); };
   // More rows than on a CPU: a gradient of a weight goes through memory once a block.
-  buildKernelPipeline(pm, {/*bytes=*/256 << 20, /*least=*/512, kernels.blockRows});
+  buildKernelPipeline(pm, {/*bytes=*/256 << 20, /*least=*/512, options.blockRows});
   // While copies are ops of their own.
   each(createCudaReadAddendsInPlace());
   // The casts of operands are grouped with what else goes over them.
@@ -89,15 +89,15 @@ void boa::buildCudaPipeline(OpPassManager &pm, const CudaPipelineOptions &option
   each(createCudaPadRows());
   each(createFormKernelGroups());
   each(createCudaEmitGroups());
-  if (options.offersAttention)
+  if (machine.attention == AttentionKind::cudnn)
     each(createCudaOfferAttention());
   each(createCudaEmitAttention());
   // After groups, whose rows are whole.
   each(createCudaSplitProducts());
-  if (options.ownProducts)
+  if (machine.gemm == GemmKind::own)
     each(createCudaEmitProducts());
   each(createCanonicalizerPass());
-  buildCudaCodePipeline(pm, kernels.code, options.tf32, options.printsWork);
+  buildCudaCodePipeline(pm, options.code, machine.products == ProductKind::tf32, printsWork);
 }
 
 namespace {
@@ -118,9 +118,7 @@ void boa::registerCudaPipeline() {
   PassPipelineRegistration<CudaOptions>("cuda-kernel-pipeline",
                                         "from outlined kernels to the LLVM dialect and PTX",
                                         [](OpPassManager &pm, const CudaOptions &options) {
-                                          CudaPipelineOptions pipeline;
-                                          pipeline.printsWork = options.work;
-                                          buildCudaPipeline(pm, pipeline, {options.code});
+                                          buildCudaPipeline(pm, {}, {options.code}, options.work);
                                         });
   PassPipelineRegistration<CudaOptions>("cuda-code-pipeline",
                                         "from launches to the LLVM dialect and PTX",

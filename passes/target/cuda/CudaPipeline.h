@@ -11,17 +11,11 @@
 
 namespace boa {
 
-struct CudaPipelineOptions {
-  bool offersAttention = true; // in bf16, to cuDNN, for which there is scratch then
-  bool tf32 = false;           // products of f32 by cuBLASLt
-  bool ownProducts = false;    // by the program's own kernels
-  bool printsWork = false;     // on standard output: --cuda-print-work
-};
-
 /// Carries out Target::buildKernels for CUDA. The kernels enqueue functions of the image in the
 /// global `boa_device_image` (runtime/abi/abi.h), which is absent with DeviceCode::none.
-void buildCudaPipeline(mlir::OpPassManager &pm, const CudaPipelineOptions &options,
-                       const KernelOptions &kernels = {});
+/// `printsWork`: on standard output, --cuda-print-work.
+void buildCudaPipeline(mlir::OpPassManager &pm, const MachineSettings &machine,
+                       const KernelOptions &options = {}, bool printsWork = false);
 
 /// The half of that pipeline that begins with launches and products.
 void buildCudaCodePipeline(mlir::OpPassManager &pm, DeviceCode code, bool tf32 = false,

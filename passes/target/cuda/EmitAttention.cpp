@@ -128,9 +128,9 @@ struct Scores {
   Values p, ds;
 };
 
-/// Computes scores. The operands are q and dy, k and v, whichever are owned. `lse` and `delta` are
-/// of each own row, or of the lane's, repeated. `is` says whether a row and the lane's see one
-/// another.
+/// Computes scores. The operands are q and dy, or k and v: those that the block owns. `lse` and
+/// `delta` have a value for each own row, or that of the lane's row for all. `is` says whether a
+/// row and the lane's row see one another.
 Scores computeScores(AttentionLaunch &l, ArrayRef<Value> lse, ArrayRef<Value> delta,
                      ArrayRef<Value> is) {
   Value scale = l.number(l.shape.scale());

@@ -22,10 +22,10 @@ using namespace boa;
 
 namespace {
 
-/// The vectors of columns that a thread adds up, and the rows of which it reads at once.
+/// A thread adds up this number of vectors of columns, and reads this number of rows at once.
 constexpr int64_t kVectors = 2;
 constexpr int64_t kRows = 4;
-/// The indices of which a list is made at a time.
+/// A list holds this number of indices.
 constexpr int64_t kListed = 1024;
 
 using Predicate = arith::CmpIPredicate;

@@ -34,10 +34,6 @@ namespace {
 /// The least alignment of buffers and of the workspace, in bytes.
 constexpr int64_t kBufferAlignment = 256;
 
-/// The limits of a launch, from CUDA's C++ Programming Guide, "Compute Capabilities".
-constexpr int64_t kMaxGrid[3] = {(INT64_C(1) << 31) - 1, kMaxBlocksAlongY, kMaxBlocksAlongY};
-constexpr int64_t kMaxBlock[3] = {kMaxThreads, kMaxThreads, 64};
-
 struct Extents {
   SmallVector<int64_t, 3> grid, block;
   int64_t sharedBytes = 0;
@@ -140,8 +136,8 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
     for (const CapturedMemory &memory : captures->memory)
       operands.push_back(memory.memref);
     auto function = SymbolRefAttr::get(device.getSymNameAttr(), FlatSymbolRefAttr::get(func));
-    kernel::LaunchOp::create(builder, launch.getLoc(), function, extents->grid, extents->block,
-                             extents->sharedBytes, operands);
+    kernel::LaunchFuncOp::create(builder, launch.getLoc(), function, extents->grid, extents->block,
+                                 extents->sharedBytes, operands);
     launch.erase();
     return success();
   }

@@ -31,7 +31,7 @@ using namespace boa;
 
 namespace {
 
-/// The number of bytes of which rows must be multiples for cuBLASLt's fastest algorithms.
+/// cuBLASLt's fastest algorithms take rows of a multiple of this number of bytes.
 constexpr int64_t kRowBytes = 16;
 
 bool isMatrixOf(Value memref, Operation *op) {

@@ -81,7 +81,7 @@ struct CudaPrintWork : boa::impl::CudaPrintWorkBase<CudaPrintWork> {
       Work work{/*calls=*/1};
       Kind kind = kinds;
       llvm::raw_string_ostream out(what);
-      if (auto call = dyn_cast<kernel::LaunchOp>(op))
+      if (auto call = dyn_cast<kernel::LaunchFuncOp>(op))
         kind = measure(call, work, out);
       else if (auto call = dyn_cast<kernel::GemmOp>(op))
         kind = measure(call, work, out);
@@ -115,7 +115,7 @@ struct CudaPrintWork : boa::impl::CudaPrintWorkBase<CudaPrintWork> {
                  << "  " << what << "\n";
   }
 
-  Kind measure(kernel::LaunchOp call, Work &work, raw_ostream &what) {
+  Kind measure(kernel::LaunchFuncOp call, Work &work, raw_ostream &what) {
     auto func = cast<gpu::GPUFuncOp>(getOperation().lookupSymbol(call.getFunction()));
     llvm::DenseSet<Value> reads, writes;
     for (const MemoryAccess &access : getMemoryAccesses(func))

@@ -124,7 +124,7 @@ static int64_t countBlocks(int64_t size, int64_t side) { return llvm::divideCeil
 /// y. If there are more columns than may be along y, as in the gradient of a large table, the two
 /// change places.
 static bool hasColumnsAlongX(const ProductShape &shape, int64_t side) {
-  return countBlocks(shape.n, side) > kMaxBlocksAlongY;
+  return countBlocks(shape.n, side) > kMaxGrid[1];
 }
 
 static gpu::LaunchOp createProductLaunch(ThreadBuilder &builder, const ProductShape &shape,

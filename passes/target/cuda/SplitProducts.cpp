@@ -31,7 +31,7 @@ using namespace boa;
 
 namespace {
 
-/// The number of bytes of which rows must be multiples for cuBLASLt's fastest kernels.
+/// cuBLASLt's fastest kernels take rows of a multiple of this number of bytes.
 constexpr int64_t kRowBytes = 16;
 /// The number of multiplications from which a second launch costs less than a slow kernel loses.
 constexpr int64_t kLeast = int64_t(1) << 28;

@@ -24,9 +24,10 @@
 namespace boa {
 
 constexpr int64_t kWarpLanes = 32;
-constexpr int64_t kMaxThreads = 1024; // of a block
-/// The most blocks of a launch along y, and along z. Along x there may be 2^31 - 1.
-constexpr int64_t kMaxBlocksAlongY = 65535;
+/// The most threads of a block, of them along x, y and z, and the most blocks of a launch along
+/// these. From CUDA's C++ Programming Guide, "Compute Capabilities".
+constexpr int64_t kMaxThreads = 1024, kMaxBlock[3] = {kMaxThreads, kMaxThreads, 64},
+                  kMaxGrid[3] = {(INT64_C(1) << 31) - 1, 65535, 65535};
 /// The shared memory that a block may use without an attribute of the function.
 constexpr int64_t kMaxWorkgroupBytes = 48 * 1024;
 
@@ -73,7 +74,7 @@ public:
   void store(mlir::Value value, mlir::Value memref, mlir::AffineMap map, mlir::ValueRange ivs);
   void barrier();
 
-  /// Computes the op in iteration `ivs` from these values of its operands. Those that it does not
+  /// Computes the op in iteration `ivs` from these values of its operands. A value that it does not
   /// use may be null.
   Values compute(mlir::linalg::LinalgOp op, mlir::ValueRange ivs, mlir::ValueRange operands);
   /// Runs `then` if `condition` holds, or always if it is null.

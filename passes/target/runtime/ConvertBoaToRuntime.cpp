@@ -285,8 +285,7 @@ LogicalResult checkNames(ModuleOp module) {
     if (auto kernel = dyn_cast<KernelOp>(op);
         kernel && !llvm::all_of(kernel.getArgumentTypes(), LLVM::isCompatibleType))
       return kernel.emitOpError("expected a body in the LLVM dialect");
-    if (auto access = dyn_cast<AccessOpInterface>(op);
-        access && access.getQueue() == Queue::none && !isa<FinishNormOp>(op))
+    if (auto access = dyn_cast<AccessOpInterface>(op); access && access.getQueue() == Queue::none)
       return op->emitOpError(
           "belongs to the step phase: expected the output of --boa-insert-offload");
     return WalkResult::advance();

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/state/computation.h"
+#include "runtime/state/new_adapters.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
