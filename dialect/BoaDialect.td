@@ -204,6 +204,25 @@ def Boa_AdapterAttr : Boa_Attr<"Adapter", "adapter"> {
   let assemblyFormat = "`<` $down `,` $up `,` $alpha `,` $transposed (`,` `rslora` $rslora^)? `>`";
 }
 
+def Boa_TakenAttr : Boa_Attr<"Taken", "taken"> {
+  let summary = "what an argument of a stage's function takes";
+  let description = [{
+    An input of the model, by the role of its storage, such as `tokens`; or a result of an
+    earlier stage, by its function and number. boa.stage prints `@embed_forward`,
+    `@embed_forward[1]` for the latter, which has the role of checkpoints.
+  }];
+  let parameters = (ins "::boa::Role":$role, OptionalParameter<"::mlir::FlatSymbolRefAttr">:$stage,
+                        DefaultValuedParameter<"int64_t", "0">:$number);
+  let assemblyFormat = "`<` $role (`,` $stage^)? (`,` $number^)? `>`";
+  let builders = [
+    AttrBuilder<(ins "::boa::Role":$input), "return $_get($_ctxt, input, ::mlir::FlatSymbolRefAttr(), 0);">,
+    AttrBuilderWithInferredContext<(ins "::mlir::FlatSymbolRefAttr":$stage,
+                                        CArg<"int64_t", "0">:$number), [{
+      return $_get(stage.getContext(), ::boa::Role::checkpoints, stage, number);
+    }]>
+  ];
+}
+
 def Boa_EntryHomesAttr : Boa_Attr<"EntryHomes", "entry_homes"> {
   let summary = "where the chunks of some entries of a storage live";
   let description = [{
@@ -242,6 +261,8 @@ def Boa_InitAttr : EnumAttr<Boa_Dialect, Boa_Init, "init">;
 
 def Boa_HomesAttr
     : TypedArrayAttrBase<Boa_EntryHomesAttr, "homes of a storage's entries, in order">;
+def Boa_TakesAttr
+    : TypedArrayAttrBase<Boa_TakenAttr, "what the arguments of a stage's function take">;
 def Boa_PoolsAttr : TypedArrayAttrBase<Boa_PoolAttr, "pools of slots">;
 
 def Boa_BufferType : TypeDef<Boa_Dialect, "Buffer"> {

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "dialect/ComputeOps.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 using namespace mlir;
 
 namespace boa {
@@ -45,60 +47,63 @@ double CrossEntropyGradOp::getFlops() { return 12 * elements(getLogits()); }
 // By blocks of the vocabulary
 //===----------------------------------------------------------------------===//
 
-/// Checks that `sums` is [batch, 3, time] for targets [batch, time].
-static LogicalResult verifySums(Operation *op, StringRef name, Value sums, Shape targets) {
-  if (targets.size() == 2)
-    return verifyShape(op, name, sums, {targets[0], 3, targets[1]});
-  return op->emitOpError("expected targets of rank 2 but found rank ") << targets.size();
+/// Checks that values of each token have the shape of the targets.
+static LogicalResult verifyValues(Operation *op, ValueRange values, Value targets) {
+  if (failed(verifyRank(op, "targets", targets, 2)))
+    return failure();
+  for (Value value : values)
+    if (failed(verifyShape(op, "values of tokens", value, shapeOf(targets))))
+      return failure();
+  return success();
 }
-
-LogicalResult CrossEntropyBeginOp::verify() {
-  return verifySums(*this, "sums", getSums(), shapeOf(getTargets()));
+static LogicalResult verifyBlock(Operation *op, ValueRange values, Value targets, Value logits) {
+  if (failed(verifyOneFloatType(op, values)) || failed(verifyRank(op, "logits", logits, 3)) ||
+      failed(verifyShape(op, "targets", targets, shapeOf(logits).drop_back())))
+    return failure();
+  return verifyValues(op, values, targets);
 }
-double CrossEntropyBeginOp::getFlops() { return elements(getTargets()); }
 
 LogicalResult CrossEntropyBlockOp::verify() {
-  if (failed(verifyOneFloatType(*this, {getSums(), getNext()})) ||
-      failed(verifyRank(*this, "logits", getLogits(), 3)) ||
-      failed(verifyShape(*this, "a result", getNext(), shapeOf(getSums()))))
-    return failure();
-  return verifySums(*this, "sums", getSums(), shapeOf(getLogits()).drop_back());
+  return verifyBlock(*this, {getLog(), getLogit(), getNextLog(), getNextLogit()}, getTargets(),
+                     getLogits());
 }
 void CrossEntropyBlockOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
-  auto grad =
-      CrossEntropyBlockGradOp::create(builder, getLoc(), getSums().getType(), getLogits().getType(),
-                                      getSums(), getLogits(), results[0]);
-  llvm::append_range(operands, grad.getResults());
+  SmallVector<Value> gradients(results);
+  for (Value &gradient : gradients)
+    if (!gradient)
+      gradient =
+          arith::ConstantOp::create(builder, getLoc(), builder.getZeroAttr(getLog().getType()));
+  auto grad = CrossEntropyBlockGradOp::create(
+      builder, getLoc(), getLog().getType(), getLogit().getType(), getLogits().getType(), getLog(),
+      getTargets(), getLogits(), gradients[0], gradients[1]);
+  operands.append({grad.getDlog(), grad.getDlogit(), Value(), grad.getDlogits()});
 }
 double CrossEntropyBlockOp::getFlops() { return 10 * elements(getLogits()); }
 
 LogicalResult CrossEntropyBlockGradOp::verify() {
-  if (failed(verifyOneFloatType(*this, {getSums(), getDnext(), getDsums()})) ||
-      failed(verifyRank(*this, "logits", getLogits(), 3)) ||
-      failed(verifyShape(*this, "dlogits", getDlogits(), shapeOf(getLogits()))) ||
-      failed(verifyShape(*this, "dnext", getDnext(), shapeOf(getSums()))) ||
-      failed(verifyShape(*this, "dsums", getDsums(), shapeOf(getSums()))))
+  if (failed(verifyShape(*this, "dlogits", getDlogits(), shapeOf(getLogits()))))
     return failure();
-  return verifySums(*this, "sums", getSums(), shapeOf(getLogits()).drop_back());
+  return verifyBlock(*this, {getLog(), getDnextLog(), getDnextLogit(), getDlog(), getDlogit()},
+                     getTargets(), getLogits());
 }
 double CrossEntropyBlockGradOp::getFlops() { return 20 * elements(getLogits()); }
 
 LogicalResult CrossEntropyEndOp::verify() {
   if (failed(verifyOneFloatType(*this)) || failed(verifyRank(*this, "a loss", getLoss(), 0)))
     return failure();
-  return verifySums(*this, "sums", getSums(), shapeOf(getTargets()));
+  return verifyValues(*this, {getLog(), getLogit()}, getTargets());
 }
 void CrossEntropyEndOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
-  operands.push_back(CrossEntropyEndGradOp::create(builder, getLoc(), getSums().getType(),
-                                                   getTargets(), results[0]));
-  operands.push_back(Value());
+  auto grad = CrossEntropyEndGradOp::create(builder, getLoc(), getLog().getType(),
+                                            getLogit().getType(), getTargets(), results[0]);
+  operands.append({grad.getDlog(), grad.getDlogit(), Value()});
 }
 double CrossEntropyEndOp::getFlops() { return 3 * elements(getTargets()); }
 
 LogicalResult CrossEntropyEndGradOp::verify() {
   if (failed(verifyOneFloatType(*this)) || failed(verifyRank(*this, "dloss", getDloss(), 0)))
     return failure();
-  return verifySums(*this, "dsums", getDsums(), shapeOf(getTargets()));
+  return verifyValues(*this, {getDlog(), getDlogit()}, getTargets());
 }
 double CrossEntropyEndGradOp::getFlops() { return 3 * elements(getTargets()); }
 

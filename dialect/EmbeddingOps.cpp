@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/ComputeOps.h"
-#include "dialect/TokenDigits.h"
 
 using namespace mlir;
 
@@ -29,7 +28,7 @@ LogicalResult EmbeddingOp::verify() {
 }
 void EmbeddingOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
   operands.push_back(EmbeddingGradOp::create(builder, getLoc(), getSumType(getTable().getType()),
-                                             getTokens(), results[0]));
+                                             getTokens(), results[0], getPartial()));
   operands.push_back(Value());
 }
 double EmbeddingOp::getFlops() { return 0; }
@@ -42,50 +41,15 @@ LogicalResult EmbeddingGradOp::verify() {
 double EmbeddingGradOp::getFlops() { return elements(getDy()); }
 
 //===----------------------------------------------------------------------===//
-// By blocks of the table
+// boa.rebase
 //===----------------------------------------------------------------------===//
 
-/// Checks that `found` is [batch, time, width + 3] for a table [tokens, width].
-static LogicalResult verifyFound(Operation *op, Value found, StringRef tableName, Value table) {
-  if (failed(verifyRank(op, "rows", found, 3)) || failed(verifyRank(op, tableName, table, 2)))
-    return failure();
-  if (lastDim(found) == lastDim(table) + kTokenDigits)
-    return success();
-  return op->emitOpError("expected rows of ") << lastDim(table) << " values and " << kTokenDigits
-                                              << " digits but found " << found.getType();
+LogicalResult RebaseOp::verify() {
+  if (const int64_t by = getBy(); by < 0 || by > kMostExtent)
+    return emitOpError("expected a number of 0 to ") << kMostExtent << " tokens but found " << by;
+  return success();
 }
-
-LogicalResult EmbeddingBeginOp::verify() {
-  if (failed(verifyOneFloatType(*this)) || failed(verifyRank(*this, "rows", getFound(), 3)))
-    return failure();
-  if (lastDim(getFound()) <= kTokenDigits)
-    return emitOpError("expected rows of values and ")
-           << kTokenDigits << " digits but found " << getFound().getType();
-  return verifyShape(*this, "tokens", getTokens(), shapeOf(getFound()).drop_back());
-}
-double EmbeddingBeginOp::getFlops() { return elements(getTokens()); }
-
-LogicalResult EmbeddingBlockOp::verify() {
-  if (failed(verifyOneFloatType(*this)) ||
-      failed(verifyShape(*this, "a result", getNext(), shapeOf(getFound()))))
-    return failure();
-  return verifyFound(*this, getFound(), "a table", getTable());
-}
-// A row that a block finds was zero before, whatever is found in earlier blocks.
-void EmbeddingBlockOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
-  operands.push_back(results[0]);
-  operands.push_back(EmbeddingBlockGradOp::create(
-      builder, getLoc(), getSumType(getTable().getType()), getFound(), results[0]));
-}
-double EmbeddingBlockOp::getFlops() { return elements(getNext()); }
-
-LogicalResult EmbeddingBlockGradOp::verify() {
-  if (failed(verifyOneFloatType(*this, {getDtable()})) ||
-      failed(verifyShape(*this, "dnext", getDnext(), shapeOf(getFound()))))
-    return failure();
-  return verifyFound(*this, getFound(), "dtable", getDtable());
-}
-double EmbeddingBlockGradOp::getFlops() { return elements(getDnext()); }
+double RebaseOp::getFlops() { return 0; }
 
 } // namespace boa
 

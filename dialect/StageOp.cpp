@@ -17,10 +17,51 @@ std::string getFunctionName(StringRef stage, StageFunction function) {
   return (stage + "_" + stringifyStageFunction(function)).str();
 }
 
-void StageOp::build(OpBuilder &builder, OperationState &state, StringRef callee, uint64_t repeat,
-                    ArrayRef<Attribute> sides) {
-  build(builder, state, callee, repeat, sides.empty() ? ArrayAttr() : builder.getArrayAttr(sides),
-        IntegerAttr(), /*targets=*/false, /*documents=*/false, /*dropout=*/false);
+//===----------------------------------------------------------------------===//
+// boa.stage
+//===----------------------------------------------------------------------===//
+
+// (@embed_forward, @embed_forward[1], targets)
+static ParseResult parseTakes(OpAsmParser &parser, ArrayAttr &takes) {
+  SmallVector<Attribute> list;
+  auto parse = [&]() -> ParseResult {
+    StringAttr stage;
+    int64_t number = 0;
+    if (succeeded(parser.parseOptionalSymbolName(stage))) {
+      if (succeeded(parser.parseOptionalLSquare()) &&
+          (parser.parseInteger(number) || parser.parseRSquare()))
+        return failure();
+      list.push_back(TakenAttr::get(FlatSymbolRefAttr::get(stage), number));
+      return success();
+    }
+    FailureOr<Role> input = FieldParser<Role>::parse(parser);
+    if (succeeded(input))
+      list.push_back(TakenAttr::get(parser.getContext(), *input));
+    return failure(failed(input));
+  };
+  if (failed(parser.parseOptionalRParen()) &&
+      (parser.parseCommaSeparatedList(parse) || parser.parseRParen()))
+    return failure();
+  takes = parser.getBuilder().getArrayAttr(list);
+  return success();
+}
+static void printTakes(OpAsmPrinter &printer, Operation *, ArrayAttr takes) {
+  llvm::interleaveComma(takes.getAsRange<TakenAttr>(), printer, [&](TakenAttr taken) {
+    if (!taken.getStage())
+      printer << stringifyRole(taken.getRole());
+    else
+      printer.printSymbolName(taken.getStage().getValue());
+    if (taken.getNumber() != 0)
+      printer << '[' << taken.getNumber() << ']';
+  });
+  printer << ')';
+}
+
+void StageOp::build(OpBuilder &builder, OperationState &state, StringRef callee,
+                    ArrayRef<TakenAttr> takes, uint64_t repeat) {
+  build(builder, state, callee,
+        builder.getArrayAttr(SmallVector<Attribute>(takes.begin(), takes.end())), repeat,
+        IntegerAttr());
 }
 
 static StringRef getStageNameOf(StringRef function) {
@@ -29,46 +70,103 @@ static StringRef getStageNameOf(StringRef function) {
 }
 StringRef StageOp::getStageName() { return getStageNameOf(getCallee()); }
 
-SmallVector<StringRef> StageOp::getSideNames() {
-  SmallVector<StringRef> names;
-  if (ArrayAttr sides = getSidesAttr())
-    for (auto side : sides.getAsRange<FlatSymbolRefAttr>())
-      names.push_back(getStageNameOf(side.getValue()));
-  return names;
+/// The number of arguments of a function before its parameters.
+static unsigned countActivations(FunctionOpInterface func) {
+  unsigned count = 0;
+  while (count < func.getNumArguments() && !func.getArgAttr(count, kParamAttr))
+    ++count;
+  return count;
+}
+
+static LogicalResult verifyParams(StageOp op, FunctionOpInterface callee,
+                                  SymbolTableCollection &tables) {
+  for (unsigned i = 0, e = callee.getNumArguments(); i != e; ++i) {
+    auto param = callee.getArgAttrOfType<SymbolRefAttr>(i, kParamAttr);
+    if (!param)
+      continue;
+    auto known = tables.lookupNearestSymbolFrom<ParamOp>(op, param);
+    if (!known)
+      return op.emitOpError("argument ") << i << " of @" << op.getCallee()
+                                         << " names a parameter that does not exist: " << param;
+    if (known.getType() != callee.getArgumentTypes()[i])
+      return op.emitOpError("argument ")
+             << i << " of @" << op.getCallee() << " has type " << callee.getArgumentTypes()[i]
+             << " but " << param << " has type " << known.getType();
+  }
+  return success();
+}
+
+/// Checks that what an argument takes exists, and has the type of the argument.
+static LogicalResult verifyTaken(StageOp op, TakenAttr taken, Type type,
+                                 const llvm::SmallDenseSet<Attribute> &earlier,
+                                 SymbolTableCollection &tables) {
+  FlatSymbolRefAttr stage = taken.getStage();
+  if (!stage) {
+    if (llvm::is_contained({Role::tokens, Role::targets, Role::document_starts, Role::dropout_keys},
+                           taken.getRole()) &&
+        taken.getNumber() == 0)
+      return success();
+    return op.emitOpError("takes ") << stringifyRole(taken.getRole())
+                                    << ": expected tokens, targets, document_starts, dropout_keys "
+                                       "or the result of a stage";
+  }
+  if (taken.getRole() != Role::checkpoints || !earlier.contains(stage))
+    return op.emitOpError("takes the result of ") << stage << ", which is no earlier stage";
+  auto from = tables.lookupNearestSymbolFrom<FunctionOpInterface>(op, stage);
+  const int64_t results = from ? from.getNumResults() : 0;
+  if (taken.getNumber() < 0 || taken.getNumber() >= results)
+    return op.emitOpError("takes result ")
+           << taken.getNumber() << " of " << stage << ", which returns " << results;
+  if (Type given = from.getResultTypes()[taken.getNumber()]; given != type)
+    return op.emitOpError("takes ")
+           << type << " as the result of " << stage << ", which returns " << given;
+  return success();
 }
 
 LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &tables) {
   auto callee = tables.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getCalleeAttr());
   if (!callee)
     return emitOpError("expected a function named @") << getCallee();
-  for (unsigned i = 0, e = callee.getNumArguments(); i != e; ++i) {
-    auto param = callee.getArgAttrOfType<SymbolRefAttr>(i, kParamAttr);
-    if (!param)
-      continue;
-    auto op = tables.lookupNearestSymbolFrom<ParamOp>(*this, param);
-    if (!op)
-      return emitOpError("argument ")
-             << i << " of @" << getCallee() << " names a parameter that does not exist: " << param;
-    if (op.getType() != callee.getArgumentTypes()[i])
-      return emitOpError("argument ")
-             << i << " of @" << getCallee() << " has type " << callee.getArgumentTypes()[i]
-             << " but " << param << " has type " << op.getType();
-  }
+  if (failed(verifyParams(*this, callee, tables)))
+    return failure();
   if (auto saves = getSaves(); saves && (*saves < 1 || *saves >= getRepeat()))
     return emitOpError("expected 1 to ")
            << int64_t(getRepeat()) - 1 << " layers that save but found " << int64_t(*saves);
-  if (!getSidesAttr())
-    return success();
+  const SmallVector<TakenAttr> takes = getTaken();
+  if (unsigned found = countActivations(callee); found != takes.size())
+    return emitOpError("takes ") << takes.size() << " values but @" << getCallee() << " has "
+                                 << found << " arguments before its parameters";
   llvm::SmallDenseSet<Attribute> earlier, seen;
+  StageOp before;
   for (Operation *op = (*this)->getPrevNode(); op; op = op->getPrevNode())
-    if (auto stage = dyn_cast<StageOp>(op))
+    if (auto stage = dyn_cast<StageOp>(op)) {
       earlier.insert(stage.getCalleeAttr());
-  for (Attribute side : getSidesAttr()) {
-    if (!earlier.contains(side))
-      return emitOpError("takes the result of ") << side << ", which is no earlier stage";
-    if (!seen.insert(side).second)
-      return emitOpError("takes the result of ") << side << " twice";
+      before = before ? before : stage;
+    }
+  const unsigned carried = getRepeat() > 1 ? callee.getNumResults() : 0;
+  for (auto [i, taken] : llvm::enumerate(takes)) {
+    Type type = callee.getArgumentTypes()[i];
+    if (failed(verifyTaken(*this, taken, type, earlier, tables)))
+      return failure();
+    // Gradients of the others are added up in one place.
+    const bool apart = i < carried || (i == 0 && before && taken.getStage() &&
+                                       taken.getStage() == before.getCalleeAttr());
+    if (!apart && !seen.insert(taken).second)
+      return emitOpError("takes the ")
+             << (taken.getStage() ? "result of @" : "")
+             << (taken.getStage() ? taken.getStage().getValue() : stringifyRole(taken.getRole()))
+             << " twice";
   }
+  for (unsigned i = 0; i < carried; ++i)
+    if (i >= takes.size() || callee.getArgumentTypes()[i] != callee.getResultTypes()[i]) {
+      InFlightDiagnostic diag =
+          emitOpError("repeats, so its result must have the type of its input: ");
+      if (i < takes.size())
+        diag << callee.getArgumentTypes()[i];
+      else
+        diag << "none";
+      return diag << " but it returns " << callee.getResultTypes()[i];
+    }
   return success();
 }
 
@@ -76,16 +174,34 @@ LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &tables) {
 // Names of arguments of a stage's functions
 //===----------------------------------------------------------------------===//
 
-/// The names of the arguments of one function, in order. Side inputs, after `x`, have the names of
-/// their stages. The last activation that a backward function takes is the gradient of the stage's
-/// result.
+/// The name of an argument that takes `taken`. The main activation is `x`.
+static StringRef getName(TakenAttr taken, bool isMain) {
+  if (!taken.getStage())
+    return stringifyRole(taken.getRole());
+  return isMain ? "x" : getStageNameOf(taken.getStage().getValue());
+}
+
+/// The names of the arguments of one function, in order. Behind its activations a backward function
+/// takes the gradients of the results.
 static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, StageFunction function,
-                                               ArrayRef<StringRef> sides, bool takesTargets,
-                                               bool takesDocuments) {
-  SmallVector<StringRef> names;
+                                               StageOp stage, unsigned carried) {
+  if (function == StageFunction::sum) {
+    SmallVector<StringRef> names(func.getNumArguments(), "dy");
+    if (!names.empty())
+      names.back() = "sum";
+    return names;
+  }
   const bool generates = function == StageFunction::prefill || function == StageFunction::generate;
-  size_t activations = 0;
-  int64_t lastActivation = -1;
+  SmallVector<StringRef> activations, names;
+  bool hasMain = false;
+  for (auto [i, taken] : llvm::enumerate(stage.getTaken())) {
+    if (taken.getRole() == Role::targets && (generates || function == StageFunction::logits))
+      continue;
+    const bool isMain = taken.getStage() && (!hasMain || i < carried);
+    hasMain |= isMain;
+    activations.push_back(getName(taken, isMain));
+  }
+  size_t next = 0;
   for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
     if (auto param = func.getArgAttrOfType<SymbolRefAttr>(i, kParamAttr)) {
       names.push_back(param.getLeafReference().getValue());
@@ -94,42 +210,27 @@ static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, StageFu
       names.push_back(name ? name.getValue() : "saved");
     } else if (func.getArgAttr(i, kCacheAttr)) {
       names.push_back("cache");
-    } else if (getElementTypeOrSelf(type).isInteger()) {
-      const bool isDocuments = takesDocuments && i == (takesTargets ? 2 : 1);
-      names.push_back(i == 0                   ? "tokens"
-                      : generates              ? "positions"
-                      : takesTargets && i == 1 ? "targets"
-                      : isDocuments            ? "document_starts"
-                                               : "dropout_keys");
+    } else if (next < activations.size()) {
+      names.push_back(activations[next++]);
     } else {
-      names.push_back(activations > 0 && activations <= sides.size() ? sides[activations - 1]
-                                                                     : "x");
-      lastActivation = int64_t(i);
-      ++activations;
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      names.push_back(generates ? "positions" : tensor && tensor.getRank() == 0 ? "dloss" : "dy");
     }
   }
-  if ((function == StageFunction::backward || function == StageFunction::backward_saved) &&
-      lastActivation >= 0)
-    names[lastActivation] =
-        cast<RankedTensorType>(func.getArgumentTypes()[lastActivation]).getRank() == 0 ? "dloss"
-                                                                                       : "dy";
-  if (function == StageFunction::sum)
-    names = {"dy", "sum"};
   return names;
 }
 
 void nameArguments(ModuleOp module) {
-  const auto stages = llvm::to_vector(module.getOps<StageOp>());
-  for (StageOp stage : stages) {
+  for (auto stage : module.getOps<StageOp>()) {
+    auto forward = module.lookupSymbol<FunctionOpInterface>(stage.getCallee());
+    const unsigned carried = stage.getRepeat() > 1 && forward ? forward.getNumResults() : 0;
     for (int kind = 0; kind <= int(getMaxEnumValForStageFunction()); ++kind) {
       const auto function = StageFunction(kind);
       auto func =
           module.lookupSymbol<FunctionOpInterface>(getFunctionName(stage.getStageName(), function));
       if (!func || func.isExternal())
         continue;
-      const bool takesTargets = stage.getTargets() || stage == stages.back();
-      auto names = getArgumentNames(func, function, stage.getSideNames(), takesTargets,
-                                    stage.getDocuments());
+      auto names = getArgumentNames(func, function, stage, carried);
       for (auto [arg, name] : llvm::zip_equal(func.getArguments(), names)) {
         Location place = arg.getLoc();
         if (auto named = dyn_cast<NameLoc>(place))

@@ -84,12 +84,13 @@ struct TypeSyntax {
   std::vector<ExprPtr> dims;
 };
 
-/// `name: type`, or `name: type = stage`, of a stage.
+/// `name: type`, `name: type = stage` or `name: type = stage[1]`, of a stage.
 struct ArgumentSyntax {
   Name name;
   TypeSyntax type;
-  /// The stage whose result it is, if that is named.
+  /// The stage whose result it is, if that is named, and the number of the result.
   std::optional<Name> from;
+  int64_t result = 0;
 };
 
 /// `param name: [dims] = init as "NAME"`, `let a, b = value` or `return value`.
@@ -115,7 +116,8 @@ struct StageSyntax {
   Location location;
   bool isLayer = false;
   std::vector<ArgumentSyntax> arguments;
-  TypeSyntax result;
+  std::vector<TypeSyntax> results;
+  Location resultsLocation;
   /// Of a layer.
   ExprPtr repeat;
   std::vector<Statement> body;

@@ -40,7 +40,6 @@ public:
       bind(name, {Operand::Kind::Activation, addValue(signature.arguments[i], name.location)},
            "argument");
     }
-    stage.arguments = uint32_t(syntax.arguments.size());
     bindParams();
     checkStatements();
     if (context.diagnostics.count() == before)
@@ -247,7 +246,27 @@ private:
   }
 
   void checkReturn(const Statement &statement) {
-    const Expr &expr = *statement.value;
+    std::vector<const Expr *> values{statement.value.get()};
+    if (statement.value->kind == Expr::Kind::Tuple) {
+      values.clear();
+      for (const Argument &argument : statement.value->arguments)
+        values.push_back(argument.value.get());
+    }
+    if (values.size() != signature.results.size()) {
+      context.diagnostics
+          .error(statement.value->location, "expected stage '" + stage.name + "' to return " +
+                                                std::to_string(signature.results.size()) +
+                                                " values but found " +
+                                                std::to_string(values.size()))
+          .note(syntax.resultsLocation, "declared here");
+      return;
+    }
+    for (size_t i = 0; i < values.size(); ++i)
+      checkReturned(*values[i], i);
+    stage.resultPosition = context.sources.position(statement.location);
+  }
+
+  void checkReturned(const Expr &expr, size_t number) {
     Operand operand = evaluateOperand(expr);
     if (operand.kind == Operand::Kind::Error)
       return;
@@ -256,16 +275,15 @@ private:
             "expected a stage to return an activation but found " + describeOperand(operand));
       return;
     }
-    const Shape &found = stage.values[operand.value];
-    if (found.kind != signature.result.kind || !found.sameValues(signature.result)) {
+    const Shape &found = stage.values[operand.value], &expected = signature.results[number];
+    if (found.kind != expected.kind || !found.sameValues(expected)) {
       context.diagnostics
           .error(expr.location, "expected stage '" + stage.name + "' to return " +
-                                    signature.result.print() + " but found " + found.print())
-          .note(syntax.result.location, "declared here");
+                                    expected.print() + " but found " + found.print())
+          .note(syntax.results[number].location, "declared here");
       return;
     }
-    stage.result = operand.value;
-    stage.resultPosition = context.sources.position(statement.location);
+    stage.results.push_back(operand.value);
   }
 
   void checkUsed() {

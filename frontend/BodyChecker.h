@@ -11,10 +11,10 @@
 
 namespace boa::frontend {
 
-/// The shapes of a stage's arguments and of its result.
+/// The shapes of a stage's arguments and of its results.
 struct Signature {
   std::vector<Shape> arguments;
-  Shape result;
+  std::vector<Shape> results;
 };
 
 /// For each stage, which of its parameters some body uses.

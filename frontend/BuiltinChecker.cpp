@@ -97,9 +97,11 @@ Operand BuiltinChecker::embedding() {
   if (!table || !tokens)
     return Operand();
   // A target that is left out is negative; others are what the model is to predict.
-  if (tokens->value != 0)
-    return error(positional[1]->location, "expected the tokens that the first stage takes but "
-                                          "found the targets");
+  if (const TakenSpec &taken = stage.takes[tokens->value]; taken.kind != TakenSpec::Kind::Tokens)
+    return error(
+        positional[1]->location,
+        std::string("expected the tokens of the model but found ") +
+            (taken.kind == TakenSpec::Kind::Targets ? "the targets" : "what a stage returns"));
   const Dim &rows = shape(*table).dims[0];
   int64_t vocab = context.constants.find("vocab")->second.value.integer;
   if (rows.value < vocab)

@@ -108,7 +108,8 @@ static void collectNames(const StageSyntax &stage, std::set<std::string_view> &n
   };
   for (const ArgumentSyntax &argument : stage.arguments)
     collectAll(argument.type.dims);
-  collectAll(stage.result.dims);
+  for (const TypeSyntax &result : stage.results)
+    collectAll(result.dims);
   if (stage.repeat)
     collectNames(*stage.repeat, names);
   for (const Statement &statement : stage.body) {
@@ -225,8 +226,8 @@ static void checkSizes(const Spec &spec, const ModelSyntax &syntax, const Source
       if (!shape.batched || shape.kind == Shape::Kind::Loss)
         continue;
       const Checked elements = CheckedProduct(shape.values()) * sequences;
-      if (i == stage.result)
-        bytes += elements * 4 * stage.repeat * CountMicroBatches(spec.train, spec.plan);
+      bytes += elements * std::count(stage.results.begin(), stage.results.end(), i) * 4 *
+               stage.repeat * CountMicroBatches(spec.train, spec.plan);
       if (elements.AtMost(kMostElements))
         continue;
       diagnostics.error(sources.wordAt(stage.valuePositions[i]),

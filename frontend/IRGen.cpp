@@ -65,13 +65,8 @@ public:
     for (const StageSpec &stage : spec.model.stages)
       for (bool frozen : {false, true})
         generateGroup(stage, frozen);
-    for (const StageSpec &stage : spec.model.stages) {
-      SmallVector<Attribute> sides;
-      for (uint32_t side : stage.sides)
-        sides.push_back(
-            FlatSymbolRefAttr::get(builder.getContext(), forwardOf(spec.model.stages[side])));
-      StageOp::create(builder, location(stage.position), forwardOf(stage), stage.repeat, sides);
-    }
+    for (const StageSpec &stage : spec.model.stages)
+      generateStage(stage);
     for (const StageSpec &stage : spec.model.stages)
       generateFunction(stage);
     return module;
@@ -113,6 +108,19 @@ private:
   }
   static std::string forwardOf(const StageSpec &stage) {
     return getFunctionName(stage.name, StageFunction::forward);
+  }
+
+  void generateStage(const StageSpec &stage) {
+    MLIRContext *context = builder.getContext();
+    SmallVector<TakenAttr> takes;
+    for (const TakenSpec &taken : stage.takes)
+      takes.push_back(taken.kind == TakenSpec::Kind::Tokens ? TakenAttr::get(context, Role::tokens)
+                      : taken.kind == TakenSpec::Kind::Targets
+                          ? TakenAttr::get(context, Role::targets)
+                          : TakenAttr::get(FlatSymbolRefAttr::get(
+                                               context, forwardOf(spec.model.stages[taken.stage])),
+                                           taken.result));
+    StageOp::create(builder, location(stage.position), forwardOf(stage), takes, stage.repeat);
   }
 
   /// Of those parameters of a stage that are frozen, or are not.
@@ -157,22 +165,25 @@ private:
     SmallVector<Type> types;
     SmallVector<mlir::Location> locations;
     SmallVector<uint32_t> numbers;
-    for (uint32_t i = 0; i < stage.arguments; ++i)
+    for (uint32_t i = 0; i < stage.takes.size(); ++i)
       numbers.push_back(i);
     for (const ParamUse &use : stage.uses)
       numbers.push_back(use.value);
     for (auto [i, number] : llvm::enumerate(numbers)) {
       const Shape &shape = stage.values[number];
-      types.push_back(i < stage.arguments ? typeOf(shape) : paramType(shape));
+      types.push_back(i < stage.takes.size() ? typeOf(shape) : paramType(shape));
       locations.push_back(location(stage.valuePositions[number]));
     }
-    auto type = builder.getFunctionType(types, {typeOf(stage.values[stage.result])});
+    SmallVector<Type> results;
+    for (uint32_t number : stage.results)
+      results.push_back(typeOf(stage.values[number]));
+    auto type = builder.getFunctionType(types, results);
     auto func = func::FuncOp::create(builder, location(stage.position), forwardOf(stage), type);
     for (size_t i = 0; i < stage.uses.size(); ++i) {
       const StageSpec &owner = spec.model.stages[stage.uses[i].stage];
       const ParamSpec &param = owner.params[stage.uses[i].param];
       func.setArgAttr(
-          unsigned(stage.arguments + i), kParamAttr,
+          unsigned(stage.takes.size() + i), kParamAttr,
           SymbolRefAttr::get(builder.getContext(), groupOf(owner, param.frozen),
                              {FlatSymbolRefAttr::get(builder.getContext(), param.name)}));
     }
@@ -188,7 +199,10 @@ private:
     }
     for (const Operation &operation : stage.operations)
       generate(stage, operation);
-    func::ReturnOp::create(builder, location(stage.resultPosition), values[stage.result]);
+    SmallVector<Value> returned;
+    for (uint32_t number : stage.results)
+      returned.push_back(values[number]);
+    func::ReturnOp::create(builder, location(stage.resultPosition), returned);
   }
 
   void generate(const StageSpec &stage, const Operation &operation) {

@@ -7,13 +7,11 @@
 //
 // Checks signatures and parameters of all stages first, so that a body may name
 // the parameters of any stage, then the bodies (bodychecker.cpp), then that all
-// that was declared is used. Refuses models that are no chain: the first stage
-// takes the tokens, each other the result of the one before, the last also the
-// targets, and returns the loss. Those between are layers, at least one, which give
-// back the shape that they take, and stages. Each may take results of earlier stages.
+// that was declared is used. How stages are connected is GraphChecker's.
 //
 //===----------------------------------------------------------------------===//
 #include "frontend/BodyChecker.h"
+#include "frontend/GraphChecker.h"
 #include "runtime/abi/float32.h"
 #include "runtime/abi/sizes.h"
 #include "runtime/support/checked.h"
@@ -51,7 +49,7 @@ public:
     // Bodies over shapes that have errors would only repeat them.
     if (!context.diagnostics.empty())
       return std::move(spec);
-    checkChain();
+    checkGraph(model, constants, spec, signatures, context);
     checkSize();
     if (!context.diagnostics.empty())
       return std::move(spec);
@@ -239,7 +237,8 @@ private:
     stage.position = context.sources.position(syntax.name.location);
     for (const ArgumentSyntax &argument : syntax.arguments)
       signature.arguments.push_back(checkType(argument.type));
-    signature.result = checkType(syntax.result);
+    for (const TypeSyntax &result : syntax.results)
+      signature.results.push_back(checkType(result));
     for (const Statement &statement : syntax.body) {
       if (statement.kind != Statement::Kind::Param)
         continue;
@@ -268,131 +267,6 @@ private:
                          .value_or(1);
     spec.stages.push_back(std::move(stage));
     signatures.push_back(std::move(signature));
-  }
-
-  /// That argument `index` of a stage is the tokens or targets of a sequence.
-  void checkTokens(size_t stage, size_t index, const char *what) {
-    const Shape &shape = signatures[stage].arguments[index];
-    int64_t length = constants.find("context")->second.value.integer;
-    if (shape.kind != Shape::Kind::Tokens || shape.dims.size() != 1 ||
-        shape.dims[0].value != length)
-      error(model.stages[stage].arguments[index].type.location,
-            std::string("expected ") + what + " of type [context] token with context = " +
-                std::to_string(length) + " but found " + shape.print());
-  }
-
-  /// Whether an argument is what stage `from` returns.
-  bool checkPassedShape(size_t stage, size_t argument, size_t from) {
-    const Shape &given = signatures[from].result, &taken = signatures[stage].arguments[argument];
-    const bool same = taken.kind == Shape::Kind::Tensor && taken.sameValues(given);
-    if (!same)
-      context.diagnostics
-          .error(model.stages[stage].arguments[argument].type.location,
-                 "expected what stage '" + spec.stages[from].name + "' returns, " + given.print() +
-                     ", but found " + taken.print())
-          .note(model.stages[from].result.location, "returned here");
-    return same;
-  }
-
-  /// The arguments of a stage after its first `plain`: results of earlier stages.
-  void checkSideInputs(size_t index, size_t plain) {
-    const StageSyntax &stage = model.stages[index];
-    std::vector<std::string> earlier;
-    for (size_t i = 0; i < index; ++i)
-      earlier.push_back(model.stages[i].name.text);
-    for (size_t i = plain; i < stage.arguments.size(); ++i) {
-      const Name &from = *stage.arguments[i].from;
-      const auto is = [&](const StageSyntax &other) { return other.name.text == from.text; };
-      const auto found = std::find_if(model.stages.begin(), model.stages.end(), is);
-      const auto number = uint32_t(found - model.stages.begin());
-      std::vector<uint32_t> &sides = spec.stages[index].sides;
-      if (found == model.stages.end()) {
-        error(from.location,
-              "no stage is named '" + from.text + "'" + didYouMean(from.text, earlier));
-      } else if (number == index) {
-        error(from.location, "'" + from.text +
-                                 "' cannot take its own result: expected an "
-                                 "earlier stage");
-      } else if (number > index) {
-        context.diagnostics
-            .error(from.location, "stage '" + from.text + "' comes after '" + stage.name.text +
-                                      "': expected an earlier stage")
-            .note(found->name.location, "it is here");
-      } else if (const auto same = std::find(sides.begin(), sides.end(), number);
-                 same != sides.end()) {
-        context.diagnostics
-            .error(from.location, "the result of '" + from.text + "' is an argument already")
-            .note(stage.arguments[plain + size_t(same - sides.begin())].name.location,
-                  "this one has it");
-      } else {
-        sides.push_back(number);
-        checkPassedShape(index, i, number);
-      }
-    }
-  }
-
-  /// Whether a stage takes what its place in the model gives: `plain` arguments, then results
-  /// of stages that it names.
-  bool checkArguments(size_t index, size_t plain) {
-    const StageSyntax &stage = model.stages[index];
-    const bool first = index == 0, last = index + 1 == model.stages.size();
-    const char *expected = first  ? "one argument, the tokens,"
-                           : last ? "two arguments, the result of the stage before and the "
-                                    "targets,"
-                                  : "one argument, the result of the stage before,";
-    std::vector<const ArgumentSyntax *> unnamed;
-    const ArgumentSyntax *early = nullptr; // names a stage, before one that names none
-    for (const ArgumentSyntax &argument : stage.arguments)
-      if (!argument.from)
-        unnamed.push_back(&argument);
-      else if (unnamed.size() < plain && !early)
-        early = &argument;
-    const std::string found =
-        std::string("expected ") + expected + " but found " + std::to_string(unnamed.size());
-    const size_t named = stage.arguments.size() - unnamed.size();
-    if (unnamed.size() == plain && early)
-      error(early->from->location,
-            "expected arguments that name a stage after those that name none");
-    else if (unnamed.size() > plain && !first)
-      error(unnamed[plain]->name.location, found + "; a further one names its stage: '" +
-                                               unnamed[plain]->name.text + ": [...] = STAGE'");
-    else if (unnamed.size() != plain)
-      error(stage.name.location,
-            found + (named == 0 ? "" : "; " + std::to_string(named) + " more names a stage"));
-    return unnamed.size() == plain && !early;
-  }
-
-  void checkChain() {
-    for (size_t i = 0; i < signatures.size(); ++i) {
-      const StageSyntax &syntax = model.stages[i];
-      const bool first = i == 0, last = i + 1 == signatures.size();
-      Signature &signature = signatures[i];
-      const size_t plain = last ? 2 : 1;
-      if (!checkArguments(i, plain))
-        continue;
-      bool taken = true;
-      if (first)
-        checkTokens(i, 0, "the tokens");
-      else
-        taken = checkPassedShape(i, 0, i - 1);
-      if (last)
-        checkTokens(i, 1, "the targets");
-      checkSideInputs(i, plain);
-      auto wanted = last ? Shape::Kind::Loss : Shape::Kind::Tensor;
-      if (signature.result.kind != wanted)
-        error(syntax.result.location,
-              std::string("expected the ") +
-                  (last ? "last stage to return loss" : "stage to return a tensor") +
-                  " but found " + signature.result.print());
-      else if (syntax.isLayer && taken && !signature.result.sameValues(signature.arguments[0])) {
-        context.diagnostics
-            .error(syntax.result.location, "expected a layer to return the shape that it takes, " +
-                                               signature.arguments[0].print() + ", but found " +
-                                               signature.result.print())
-            .note(syntax.arguments[0].type.location, "taken here");
-        signature.result = signature.arguments[0]; // one error is enough
-      }
-    }
   }
 
   void checkSize() {

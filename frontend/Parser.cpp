@@ -10,8 +10,8 @@
 //
 //   program   = { model | train | plan | machine }
 //   model     = "model" NAME [ "(" { NAME "=" expr } ")" ] "{" { stage } "}"
-//   stage     = ("stage" | "layer") NAME "(" { NAME ":" type [ "=" NAME ] } ")" "->" type
-//               [ "repeat" expr ] "{" { statement } "}"
+//   stage     = ("stage" | "layer") NAME "(" { NAME ":" type [ "=" NAME [ "[" NUMBER "]" ] ] } ")"
+//               "->" ( type | "(" type { "," type } ")" ) [ "repeat" expr ] "{" { statement } "}"
 //   type      = "[" { expr } "]" [ "token" ] | "loss"
 //   statement = "param" NAME ":" "[" { expr } "]" "=" expr [ "as" STRING ]
 //             | "let" NAME { "," NAME } "=" expr | "return" expr
@@ -78,6 +78,7 @@ private:
 
   bool parseModel(ModelSyntax &model);
   bool parseStage(StageSyntax &stage);
+  bool parseResults(StageSyntax &stage);
   bool parseType(TypeSyntax &type);
   bool parseDims(std::vector<ExprPtr> &dims);
   bool parseStatement(Statement &statement);
@@ -198,15 +199,22 @@ bool Parser::parseStage(StageSyntax &stage) {
     if (!expectName(argument.name, "the name of an argument") ||
         !expect(TokenKind::Colon, "after the name of an argument") || !parseType(argument.type))
       return false;
-    if (takeIf(TokenKind::Equals) &&
-        !expectName(argument.from.emplace(), "the name of an earlier stage"))
-      return false;
+    if (takeIf(TokenKind::Equals)) {
+      if (!expectName(argument.from.emplace(), "the name of an earlier stage"))
+        return false;
+      if (takeIf(TokenKind::LeftBracket)) {
+        argument.result = token().integer;
+        if (!expect(TokenKind::Integer, "of a result") ||
+            !expect(TokenKind::RightBracket, "after the number of a result"))
+          return false;
+      }
+    }
     stage.arguments.push_back(std::move(argument));
     if (!takeIf(TokenKind::Comma))
       break;
   }
   if (!expect(TokenKind::RightParen, "after the arguments of the stage") ||
-      !expect(TokenKind::Arrow, "before the result of the stage") || !parseType(stage.result))
+      !expect(TokenKind::Arrow, "before the result of the stage") || !parseResults(stage))
     return false;
   if (isName("repeat")) {
     take();
@@ -226,6 +234,19 @@ bool Parser::parseStage(StageSyntax &stage) {
       recover([&] { return atStatement() || atStage() || atItem(); });
   }
   stage.end = take().location;
+  return true;
+}
+
+bool Parser::parseResults(StageSyntax &stage) {
+  stage.resultsLocation = token().location;
+  const bool several = takeIf(TokenKind::LeftParen);
+  do {
+    if (!parseType(stage.results.emplace_back()))
+      return false;
+  } while (several && takeIf(TokenKind::Comma));
+  if (several && !expect(TokenKind::RightParen, "after the results of the stage"))
+    return false;
+  stage.resultsLocation = join(stage.resultsLocation, previous());
   return true;
 }
 

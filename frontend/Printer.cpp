@@ -135,9 +135,14 @@ static std::string printStage(const StageSyntax &stage) {
     text += (first ? "" : ", ") + argument.name.text + ": " + printType(argument.type);
     if (argument.from)
       text += " = " + argument.from->text;
+    if (argument.result != 0)
+      text += "[" + std::to_string(argument.result) + "]";
     first = false;
   }
-  text += ") -> " + printType(stage.result);
+  std::string results;
+  for (const TypeSyntax &type : stage.results)
+    results += (results.empty() ? "" : ", ") + printType(type);
+  text += ") -> " + (stage.results.size() == 1 ? results : "(" + results + ")");
   if (stage.repeat)
     text += " repeat " + printExpr(*stage.repeat);
   text += " {\n";

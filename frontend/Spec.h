@@ -126,21 +126,32 @@ struct ParamUse {
   uint32_t value = 0;
 };
 
+/// What an argument of a stage takes.
+struct TakenSpec {
+  enum class Kind { Tokens, Targets, Result };
+  Kind kind = Kind::Result;
+  /// A result of an earlier stage.
+  uint32_t stage = 0;
+  uint32_t result = 0;
+
+  bool operator==(const TakenSpec &other) const {
+    return kind == other.kind && stage == other.stage && result == other.result;
+  }
+};
+
 struct StageSpec {
   std::string name;
   int64_t repeat = 1;
   bool isLayer = false;
   std::vector<ParamSpec> params;
-  /// Values 0 .. arguments - 1 are the activations, in order. The last of them are the results
-  /// of the stages `sides`.
-  uint32_t arguments = 0;
-  std::vector<uint32_t> sides;
+  /// Of the activations, in order: the first values.
+  std::vector<TakenSpec> takes;
   /// Own parameters first, then tied ones, in order of first use.
   std::vector<ParamUse> uses;
   std::vector<Shape> values;
   std::vector<Position> valuePositions;
   std::vector<Operation> operations;
-  uint32_t result = 0;
+  std::vector<uint32_t> results;
   Position position;
   Position resultPosition;
 };

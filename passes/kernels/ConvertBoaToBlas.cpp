@@ -96,20 +96,7 @@ struct EmbeddingGradToScatter : OpRewritePattern<EmbeddingGradOp> {
     Type type = op.getDtable().getType();
     Value init = LinalgBuilder(rewriter, op.getLoc()).filled(tensorOf(op.getDtable()), 0);
     auto scatter = kernel::ScatterRowsOp::create(rewriter, op.getLoc(), TypeRange(type),
-                                                 op.getTokens(), op.getDy(), init, false);
-    rewriter.replaceOp(op, scatter.getResults());
-    return success();
-  }
-};
-
-struct EmbeddingBlockGradToScatter : OpRewritePattern<EmbeddingBlockGradOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(EmbeddingBlockGradOp op, PatternRewriter &rewriter) const override {
-    Type type = op.getDtable().getType();
-    Value init = LinalgBuilder(rewriter, op.getLoc()).filled(tensorOf(op.getDtable()), 0);
-    auto scatter = kernel::ScatterRowsOp::create(
-        rewriter, op.getLoc(), TypeRange(type), takeTokens(rewriter, op.getLoc(), op.getFound()),
-        takeRows(rewriter, op.getLoc(), op.getDnext()), init, /*some=*/true);
+                                                 op.getTokens(), op.getDy(), init, op.getPartial());
     rewriter.replaceOp(op, scatter.getResults());
     return success();
   }
@@ -270,10 +257,8 @@ void hoistWeightGradients(Operation *func) {
 struct ConvertBoaToBlas : boa::impl::ConvertBoaToBlasBase<ConvertBoaToBlas> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns
-        .add<LinearToGemm, WeightGradToGemm, EmbeddingGradToScatter, EmbeddingBlockGradToScatter,
-             AttentionToCall, CachedAttentionToCall, AttentionGradToCall, AccumulateInto>(
-            &getContext());
+    patterns.add<LinearToGemm, WeightGradToGemm, EmbeddingGradToScatter, AttentionToCall,
+                 CachedAttentionToCall, AttentionGradToCall, AccumulateInto>(&getContext());
     applyUntilNoneMatches(getOperation(), std::move(patterns));
     // Once it is known what is added to what before it is rounded.
     RewritePatternSet rounding(&getContext());

@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Elementwise ops, shape ops, rotary embedding and table lookup; norms and
-// cross-entropy are in ConvertRowOps.cpp. Assumes that --convert-boa-to-blas ran
-// before (no library op is touched here) and static shapes. Fails if a compute
-// op is left.
+// Elementwise ops, shape ops and rotary embedding; norms and cross-entropy are in
+// ConvertRowOps.cpp, table lookup in ConvertVocabularyOps.cpp. Assumes that --convert-boa-to-blas
+// ran before (no library op is touched here) and static shapes. Fails if a compute op is left.
 //
 //===----------------------------------------------------------------------===//
 
@@ -120,6 +119,20 @@ void populateFormulas(RewritePatternSet &patterns) {
     return a[1] * (s * (a[0] * (1.0 - s) + 1.0));
   });
 }
+
+/// Fills a tensor of one value. As a constant, it would be in the program, element by element.
+struct SplatToFill : OpRewritePattern<arith::ConstantOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::ConstantOp op, PatternRewriter &rewriter) const override {
+    auto splat = dyn_cast<SplatElementsAttr>(op.getValue());
+    auto type = dyn_cast<RankedTensorType>(op.getType());
+    if (!splat || !type || !isa<FloatType>(type.getElementType()))
+      return failure();
+    rewriter.replaceOp(op, LinalgBuilder(rewriter, op.getLoc())
+                               .filled(type, splat.getSplatValue<APFloat>().convertToDouble()));
+    return success();
+  }
+};
 
 //===----------------------------------------------------------------------===//
 // Shape
@@ -274,19 +287,6 @@ struct RotaryToLinalg : OpRewritePattern<RotaryOp> {
   }
 };
 
-struct EmbeddingToLinalg : OpRewritePattern<EmbeddingOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(EmbeddingOp op, PatternRewriter &rewriter) const override {
-    RankedTensorType type = tensorOf(op.getY());
-    return replaceElementwise(rewriter, op, {{op.getTokens(), Indexing::Leading}},
-                              [&](ArrayRef<Scalar> a) {
-                                Value row = a[0].toIndex(a[0]);
-                                Value column = a[0].make<linalg::IndexOp>(type.getRank() - 1);
-                                return extractElement(a[0], op.getTable(), {row, column});
-                              });
-  }
-};
-
 /// A mixer of 32 bits: each bit of x changes each bit of the result with probability near 1/2. The
 /// constants are those of lowbias32 (Wellons 2018).
 Scalar mix(Scalar x) {
@@ -345,7 +345,7 @@ struct ConvertBoaToLinalg : boa::impl::ConvertBoaToLinalgBase<ConvertBoaToLinalg
     populateRowOpPatterns(rest);
     populateVocabularyPatterns(rest);
     populateFormulas(rest);
-    rest.add<CastToLinalg, SplitToSlices, ConcatToSlices, RotaryToLinalg, EmbeddingToLinalg,
+    rest.add<CastToLinalg, SplatToFill, SplitToSlices, ConcatToSlices, RotaryToLinalg,
              DropoutToLinalg>(context);
     applyUntilNoneMatches(getOperation(), std::move(sums));
     applyUntilNoneMatches(getOperation(), std::move(rest));

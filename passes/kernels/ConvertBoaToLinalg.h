@@ -27,10 +27,6 @@ void populateRowOpPatterns(mlir::RewritePatternSet &patterns);
 /// Adds the patterns of embedding and cross-entropy by blocks of a vocabulary.
 void populateVocabularyPatterns(mlir::RewritePatternSet &patterns);
 
-/// The rows of a value that goes from block to block of a table, and its tokens as i32.
-mlir::Value takeRows(mlir::PatternRewriter &rewriter, mlir::Location loc, mlir::Value found);
-mlir::Value takeTokens(mlir::PatternRewriter &rewriter, mlir::Location loc, mlir::Value found);
-
 /// Whether a target is counted (not negative).
 Scalar isCounted(Scalar target);
 /// The number of targets that are counted, at least 1, as a float tensor.

@@ -6,14 +6,16 @@
 //===----------------------------------------------------------------------===//
 //
 // Assumes a verified model. A loop over blocks carries some values of each token. In the first
-// stage they are its row of the table, once a block had it. In the last stage they are the sum of
-// exponentials so far, and the target's logit.
+// stage they are its row of the table, once a block had it, and the token. In the last stage they
+// are the logarithm of the sum of exponentials so far, the target's logit, and the target. Both
+// are numbered from the first token of the block.
 //
 //===----------------------------------------------------------------------===//
 #include "dialect/Config.h"
-#include "dialect/TokenDigits.h"
 #include "passes/Passes.h"
+#include "passes/model/Stages.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
@@ -24,8 +26,9 @@ namespace boa {
 
 namespace {
 
-/// The most tokens, since targets are carried in f32.
-constexpr int64_t kMostTokens = int64_t(1) << 24;
+/// The logarithm of a sum of no exponentials. It is finite, so that a difference of two is a
+/// number.
+constexpr double kLogOfNone = -1e30;
 
 /// An argument that takes a parameter of the vocabulary. Each block takes a part.
 struct Cut {
@@ -48,12 +51,14 @@ public:
     last = stages.back();
     start = module.lookupSymbol<func::FuncOp>(first.getCallee());
     head = module.lookupSymbol<func::FuncOp>(last.getCallee());
+    const SmallVector<Stage> graph = findStages(module);
+    tokens = findInput(graph.front(), start, Role::tokens);
+    targets = findInput(graph.back(), head, Role::targets);
     if (failed(findTable()) || failed(findProduct()) || failed(findParameters()))
       return failure();
     llvm::for_each(cuts, [&](Cut &cut) { cutParameter(cut); });
-    const StringRef before = stages[stages.size() - 2].getCallee();
     createTableStages();
-    createProductStages(before);
+    createProductStages();
     nameArguments(module);
     return success();
   }
@@ -67,6 +72,11 @@ private:
   // Checks
   //===--------------------------------------------------------------------===//
 
+  static BlockArgument findInput(const Stage &stage, func::FuncOp func, Role input) {
+    std::optional<unsigned> number = stage.find(input);
+    return number ? func.getArgument(*number) : BlockArgument();
+  }
+
   static BlockArgument asArgument(Value value) {
     if (auto cast = value.getDefiningOp<CastOp>())
       value = cast.getX();
@@ -75,8 +85,8 @@ private:
 
   /// Finds the embedding of the first stage.
   LogicalResult findTable() {
-    BlockArgument tokens = start.getArgument(0);
-    embedding = tokens.hasOneUse() ? dyn_cast<EmbeddingOp>(*tokens.user_begin()) : EmbeddingOp();
+    embedding =
+        tokens && tokens.hasOneUse() ? dyn_cast<EmbeddingOp>(*tokens.user_begin()) : EmbeddingOp();
     if (!embedding)
       return refuse(start.getLoc())
              << "expected the first stage to use its tokens once, in an embedding";
@@ -88,8 +98,8 @@ private:
     Value result = head.getBody().front().getTerminator()->getOperand(0);
     loss = result.getDefiningOp<CrossEntropyOp>();
     product = loss ? loss.getLogits().getDefiningOp<LinearOp>() : LinearOp();
-    if (!product || loss.getTargets() != head.getArgument(1) || !product.getY().hasOneUse() ||
-        !head.getArgument(1).hasOneUse())
+    if (!product || !targets || loss.getTargets() != targets || !product.getY().hasOneUse() ||
+        !targets.hasOneUse())
       return refuse(result.getLoc())
              << "expected the last stage to return cross_entropy(linear(x, w), targets), and to "
                 "use neither the product nor the targets elsewhere";
@@ -131,9 +141,6 @@ private:
 
   LogicalResult checkVocabulary(Location loc, const Cut &cut) {
     const int64_t vocab = cast<RankedTensorType>(cut.arg.getType()).getDimSize(cut.dimension);
-    if (vocab > kMostTokens)
-      return refuse(loc) << "expected at most " << kMostTokens
-                         << " tokens, whose numbers are exact in f32";
     if (vocab % count == 0)
       return success();
     int64_t below = count, above = count;
@@ -199,19 +206,37 @@ private:
   // Stages
   //===--------------------------------------------------------------------===//
 
+  TakenAttr takeInput(Role input) { return TakenAttr::get(module.getContext(), input); }
+  static TakenAttr takeResult(func::FuncOp of, unsigned number = 0) {
+    return TakenAttr::get(FlatSymbolRefAttr::get(of.getNameAttr()), number);
+  }
+
   /// Creates stage NAME.SUFFIX of an empty function, before the original stage.
-  func::FuncOp createStage(StageOp stage, StringRef suffix, Location loc, TypeRange types,
-                           Type result, uint64_t repeat, bool targets = false,
-                           ArrayRef<Attribute> sides = {}) {
+  func::FuncOp createStage(StageOp stage, StringRef suffix, Location loc, ArrayRef<TakenAttr> takes,
+                           TypeRange types, TypeRange results, uint64_t repeat = 1) {
     const std::string callee =
         getFunctionName(stage.getStageName().str() + suffix.str(), StageFunction::forward);
     OpBuilder builder(stage);
-    auto op = StageOp::create(builder, stage.getLoc(), callee, repeat, sides);
-    op.setTargets(targets);
+    StageOp::create(builder, stage.getLoc(), callee, takes, repeat);
     builder.setInsertionPoint(module.lookupSymbol(stage.getCallee()));
-    auto func = func::FuncOp::create(builder, loc, callee, builder.getFunctionType(types, result));
+    auto func = func::FuncOp::create(builder, loc, callee, builder.getFunctionType(types, results));
     func.addEntryBlock();
     return func;
+  }
+
+  static OpBuilder atEnd(func::FuncOp func) {
+    return OpBuilder::atBlockEnd(&func.getBody().front());
+  }
+  static Value fill(OpBuilder &at, Location loc, RankedTensorType type, double value) {
+    return arith::ConstantOp::create(
+        at, loc, DenseElementsAttr::get(type, at.getFloatAttr(type.getElementType(), value)));
+  }
+  /// Has argument `number` take a part of a parameter, and returns it in the type of the model.
+  static Value takePart(OpBuilder &at, Location loc, func::FuncOp func, unsigned number,
+                        const Cut &cut, Type element) {
+    func.setArgAttr(number, kParamAttr, cut.part);
+    return at.createOrFold<CastOp>(loc, RankedTensorType::get(cut.type.getShape(), element),
+                                   func.getArgument(number));
   }
 
   /// Creates the stages that find the rows of all tokens. They come before the first stage, which
@@ -220,89 +245,99 @@ private:
     const Cut &cut = cuts.front();
     Location loc = embedding.getLoc();
     auto rows = cast<RankedTensorType>(embedding.getY().getType());
-    SmallVector<int64_t> shape(rows.getShape());
-    shape.back() += kTokenDigits;
-    auto found = rows.clone(shape);
+    SmallVector<Type> carried{rows, tokens.getType()}, types(carried);
+    types.push_back(cut.type);
 
-    auto begin = createStage(first, ".begin", loc, start.getArgument(0).getType(), found, 1);
-    OpBuilder at = OpBuilder::atBlockEnd(&begin.getBody().front());
-    func::ReturnOp::create(
-        at, loc, EmbeddingBeginOp::create(at, loc, found, begin.getArgument(0)).getFound());
+    auto begin =
+        createStage(first, ".begin", loc, takeInput(Role::tokens), tokens.getType(), carried);
+    OpBuilder at = atEnd(begin);
+    func::ReturnOp::create(at, loc, ValueRange{fill(at, loc, rows, 0), begin.getArgument(0)});
 
-    auto body = createStage(first, ".blocks", loc, {found, cut.type}, found, uint64_t(count));
-    body.setArgAttr(1, kParamAttr, cut.part);
-    at = OpBuilder::atBlockEnd(&body.getBody().front());
-    Value part = at.createOrFold<CastOp>(
-        loc, RankedTensorType::get(cut.type.getShape(), rows.getElementType()),
-        body.getArgument(1));
-    func::ReturnOp::create(
-        at, loc, EmbeddingBlockOp::create(at, loc, found, body.getArgument(0), part).getNext());
+    auto body = createStage(first, ".blocks", loc, {takeResult(begin), takeResult(begin, 1)}, types,
+                            carried, uint64_t(count));
+    at = atEnd(body);
+    Value part = takePart(at, loc, body, 2, cut, rows.getElementType());
+    Value found = EmbeddingOp::create(at, loc, rows, part, body.getArgument(1), /*partial=*/true);
+    Value next = AddOp::create(at, loc, body.getArgument(0), found);
+    Value rest = RebaseOp::create(at, loc, body.getArgument(1), cut.type.getDimSize(0));
+    func::ReturnOp::create(at, loc, ValueRange{next, rest});
 
-    const unsigned table = cut.arg.getArgNumber();
-    (void)start.insertArgument(1, found, {}, loc);
-    at.setInsertionPoint(embedding);
-    shape.back() = kTokenDigits;
-    auto split = SplitOp::create(at, loc, TypeRange{rows, rows.clone(shape)}, start.getArgument(1));
-    embedding.getY().replaceAllUsesWith(split.getParts()[0]);
+    const unsigned place = tokens.getArgNumber();
+    (void)start.insertArgument(place, rows, {}, loc);
+    SmallVector<TakenAttr> takes = first.getTaken();
+    takes[place] = takeResult(body);
+    first.setTaken(takes);
+    embedding.getY().replaceAllUsesWith(start.getArgument(place));
     Operation *cast = embedding.getTable().getDefiningOp();
     embedding.erase();
     if (cast)
       cast->erase();
     llvm::BitVector unused(start.getNumArguments());
-    unused.set(0);
-    unused.set(table + 1);
+    unused.set(tokens.getArgNumber());
+    unused.set(cut.arg.getArgNumber());
     (void)start.eraseArguments(unused);
   }
 
-  void createProductStages(StringRef before) {
+  void createProductStages() {
     Location loc = product.getLoc(), lossLoc = loss.getLoc();
     MLIRContext *context = module.getContext();
     Value x = product.getX();
-    Type hidden = x.getType(), targets = head.getArgument(1).getType();
-    ArrayRef<int64_t> rows = cast<RankedTensorType>(targets).getShape();
+    Type hidden = x.getType();
     auto logits = cast<RankedTensorType>(product.getY().getType());
-    auto sums = RankedTensorType::get({rows[0], 3, rows[1]}, getSumType(logits).getElementType());
+    auto values =
+        cast<RankedTensorType>(targets.getType()).clone(getSumType(logits).getElementType());
     SmallVector<int64_t> shape(logits.getShape());
     shape.back() /= count;
     auto block = logits.clone(shape);
 
-    // The part before the product keeps the name of the stage, and its side inputs.
-    Attribute side = FlatSymbolRefAttr::get(context, before);
+    // The part before the product keeps the name of the stage, and what it takes.
+    TakenAttr before;
     func::FuncOp earlier;
-    if (x != head.getArgument(0)) {
-      side = FlatSymbolRefAttr::get(context, last.getCallee());
+    if (auto arg = dyn_cast<BlockArgument>(x)) {
+      before = last.getTaken()[arg.getArgNumber()];
+    } else {
+      before = TakenAttr::get(last.getCalleeAttr());
       earlier = createBefore();
     }
 
-    auto begin = createStage(last, ".begin", lossLoc, {hidden, targets}, sums, 1, true);
-    OpBuilder at = OpBuilder::atBlockEnd(&begin.getBody().front());
-    Value begun = CrossEntropyBeginOp::create(at, lossLoc, sums, begin.getArgument(1));
-    func::ReturnOp::create(at, lossLoc, begun);
+    SmallVector<Type> carried{values, values, targets.getType()}, types(carried);
+    auto begin =
+        createStage(last, ".begin", lossLoc, takeInput(Role::targets), targets.getType(), carried);
+    OpBuilder at = atEnd(begin);
+    func::ReturnOp::create(at, lossLoc,
+                           ValueRange{fill(at, lossLoc, values, kLogOfNone),
+                                      fill(at, lossLoc, values, 0), begin.getArgument(0)});
 
     MutableArrayRef<Cut> operands = MutableArrayRef(cuts).drop_front();
-    SmallVector<Type> types{sums, hidden};
+    types.push_back(hidden);
     for (const Cut &cut : operands)
       types.push_back(cut.type);
-    auto body = createStage(last, ".blocks", loc, types, sums, uint64_t(count), false, {side});
-    at = OpBuilder::atBlockEnd(&body.getBody().front());
+    auto body = createStage(last, ".blocks", loc,
+                            {takeResult(begin), takeResult(begin, 1), takeResult(begin, 2), before},
+                            types, carried, uint64_t(count));
+    at = atEnd(body);
     SmallVector<Value> parts;
-    for (auto [i, cut] : llvm::enumerate(operands)) {
-      body.setArgAttr(unsigned(2 + i), kParamAttr, cut.part);
-      parts.push_back(at.createOrFold<CastOp>(loc, cut.type.clone(logits.getElementType()),
-                                              body.getArgument(unsigned(2 + i))));
-    }
-    auto part = LinearOp::create(at, loc, block, body.getArgument(1), parts[0],
+    for (auto [i, cut] : llvm::enumerate(operands))
+      parts.push_back(takePart(at, loc, body, unsigned(4 + i), cut, logits.getElementType()));
+    auto part = LinearOp::create(at, loc, block, body.getArgument(3), parts[0],
                                  parts.size() > 1 ? parts[1] : Value(), product.getTranspose());
     ActivationSettings again;
     again.save = false;
     part->setDiscardableAttr(kActivationAttr, getSettingsAttr(context, again));
-    Value next = CrossEntropyBlockOp::create(at, lossLoc, sums, body.getArgument(0), part.getY());
-    func::ReturnOp::create(at, lossLoc, next);
+    Value target = body.getArgument(2);
+    auto next =
+        CrossEntropyBlockOp::create(at, lossLoc, TypeRange{values, values}, body.getArgument(0),
+                                    body.getArgument(1), target, part.getY());
+    Value rest = RebaseOp::create(at, lossLoc, target, block.getShape().back());
+    func::ReturnOp::create(at, lossLoc, ValueRange{next.getNextLog(), next.getNextLogit(), rest});
 
-    auto end = createStage(last, ".loss", lossLoc, {sums, targets}, loss.getLoss().getType(), 1);
-    at = OpBuilder::atBlockEnd(&end.getBody().front());
-    Value mean = CrossEntropyEndOp::create(at, lossLoc, loss.getLoss().getType(),
-                                           end.getArgument(0), end.getArgument(1));
+    auto end = createStage(last, ".loss", lossLoc,
+                           {takeResult(body), takeResult(body, 1), takeInput(Role::targets)},
+                           carried, loss.getLoss().getType());
+    at = atEnd(end);
+    Value mean =
+        CrossEntropyEndOp::create(at, lossLoc, loss.getLoss().getType(), end.getArgument(0),
+                                  end.getArgument(1), end.getArgument(2));
     func::ReturnOp::create(at, lossLoc, mean);
     const std::string callee = last.getCallee().str();
     last.erase();
@@ -314,11 +349,9 @@ private:
   /// Creates the function of the original stage up to the operand of the product.
   func::FuncOp createBefore() {
     OpBuilder builder(last);
-    SmallVector<Attribute> sides;
-    if (ArrayAttr all = last.getSidesAttr())
-      llvm::append_range(sides, all);
-    StageOp::create(builder, last.getLoc(), last.getCallee(), 1, sides)
-        .setDocuments(last.getDocuments());
+    SmallVector<TakenAttr> takes = last.getTaken();
+    takes.erase(takes.begin() + targets.getArgNumber());
+    StageOp::create(builder, last.getLoc(), last.getCallee(), takes);
     builder.setInsertionPoint(head);
     auto func = cast<func::FuncOp>(builder.clone(*head));
     func.setName(last.getStageName().str() + ".before");
@@ -330,7 +363,7 @@ private:
       if (isOpTriviallyDead(&op))
         op.erase();
     llvm::BitVector unused(func.getNumArguments());
-    unused.set(1);
+    unused.set(targets.getArgNumber());
     for (const Cut &cut : ArrayRef(cuts).drop_front())
       unused.set(cut.arg.getArgNumber());
     (void)func.eraseArguments(unused);
@@ -343,6 +376,7 @@ private:
   int64_t count;
   StageOp first, last;
   func::FuncOp start, head; // their functions
+  BlockArgument tokens, targets;
   EmbeddingOp embedding;
   CrossEntropyOp loss;
   LinearOp product;

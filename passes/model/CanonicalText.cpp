@@ -94,7 +94,7 @@ std::string printAttributes(Operation *op) {
 class BodyPrinter {
 public:
   BodyPrinter(func::FuncOp func, StageOp stage, llvm::raw_ostream &out)
-      : func(func), stage(stage.getStageName()), sides(stage.getSideNames()), out(out) {}
+      : func(func), op(stage), stage(stage.getStageName()), out(out) {}
 
   void run() {
     Block &block = func.getBody().front();
@@ -131,11 +131,8 @@ private:
   };
 
   void describeArguments() {
-    // Results of other stages are the last inputs.
-    unsigned inputs = 0, firstSide = llvm::count_if(func.getArguments(), [&](BlockArgument arg) {
-                           return !func.getArgAttr(arg.getArgNumber(), kParamAttr);
-                         });
-    firstSide -= std::min<unsigned>(sides.size(), firstSide);
+    const SmallVector<TakenAttr> takes = op.getTaken();
+    unsigned inputs = 0;
     for (BlockArgument arg : func.getArguments()) {
       if (auto param = func.getArgAttrOfType<SymbolRefAttr>(arg.getArgNumber(), kParamAttr)) {
         StringRef group = getUserName(param.getRootReference().getValue());
@@ -149,12 +146,12 @@ private:
         sequences = inputs == 0 ? type.getDimSize(0) : sequences;
         perSequence.insert(arg);
       }
-      arguments.push_back(inputs >= firstSide && inputs - firstSide < sides.size()
-                              ? "result(" + printName(sides[inputs - firstSide]) + ")"
-                          : inputs == 0 ? "input"
-                          : inputs == 1 ? "targets"
-                                        : llvm::formatv("input{0}", inputs).str());
+      arguments.push_back(inputs < takes.size() ? printTaken(takes[inputs], inputs)
+                                                : llvm::formatv("input{0}", inputs).str());
       ++inputs;
+      // Layers may carry one result in two arguments.
+      while (llvm::count(arguments, arguments.back()) > 1)
+        arguments.back() += "'";
       out << "  " << arguments.back() << ' ' << shapeOf(arg) << '\n';
     }
     // The order of arguments is that of their first use.
@@ -162,6 +159,27 @@ private:
     llvm::sort(sorted);
     for (const std::string &argument : arguments)
       ranks.push_back(unsigned(llvm::lower_bound(sorted, argument) - sorted.begin()));
+  }
+
+  /// Prints what an argument takes. The main input of a stage is the result before it, or the
+  /// tokens.
+  std::string printTaken(TakenAttr taken, unsigned number) {
+    Operation *other = op->getPrevNode();
+    while (other && !isa<StageOp>(other))
+      other = other->getPrevNode();
+    auto before = cast_or_null<StageOp>(other);
+    const bool isFirst = !before && taken.getRole() == Role::tokens;
+    const bool isBefore = before && taken == TakenAttr::get(before.getCalleeAttr());
+    if (number == 0 && (isFirst || isBefore))
+      return "input";
+    if (!taken.getStage())
+      return stringifyRole(taken.getRole()).str();
+    StringRef name = taken.getStage().getValue();
+    name.consume_back(getFunctionName("", StageFunction::forward));
+    std::string text = "result(" + printName(name);
+    if (taken.getNumber() != 0)
+      text += "#" + std::to_string(taken.getNumber());
+    return text + ")";
   }
 
   /// Prints the shape without the dimension of sequences.
@@ -295,8 +313,8 @@ private:
   }
 
   func::FuncOp func;
+  StageOp op;
   StringRef stage;
-  SmallVector<StringRef> sides; // the stages whose results are inputs
   llvm::raw_ostream &out;
   SmallVector<std::string> arguments; // how each is printed
   SmallVector<unsigned> ranks;        // of each among them, by that text

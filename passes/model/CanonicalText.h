@@ -18,6 +18,9 @@
 // the dimension of sequences, element types and casts, initialisers, names of values and
 // source locations. Ops stand in the post-order of the returned value's operands, equal
 // ops once; the operands of a sum or product of one shape stand in an order of their own.
+// An argument is named after what it takes: `input` is the tokens of the first stage and the result
+// of the stage before, if they come first; others are `tokens`, `targets`, `result(embed)` and
+// `result(embed#1)`. A second one of a name is `result(embed)'`.
 //
 // The runtime stores the text and compares it by line (runtime/state/computation.h):
 // a change of the form is a new version.

@@ -22,7 +22,6 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 
@@ -47,17 +46,12 @@ class StageDifferentiator {
 public:
   /// `name` is that of the function to build. `saves` says that it takes the values that the
   /// forward pass saved.
-  StageDifferentiator(ArrayRef<Stage> stages, const Stage &stage, func::FuncOp forward,
-                      StageFunction name, bool saves)
-      : stages(stages), of(stage), stage(stage.name), forward(forward), name(name), saves(saves) {
-    // The side inputs are the last activations.
-    while (firstParam < forward.getNumArguments() && !forward.getArgAttr(firstParam, kParamAttr))
-      ++firstParam;
-    firstSide = firstParam - std::min<size_t>(stage.sides.size(), firstParam);
-  }
+  StageDifferentiator(const Stage &stage, func::FuncOp forward, StageFunction name, bool saves)
+      : of(stage), stage(stage.name), forward(forward), name(name), saves(saves) {}
 
   LogicalResult run() {
-    isLast = cast<RankedTensorType>(forward.getResultTypes()[0]).getRank() == 0;
+    isLast = of.last && forward.getNumResults() == 1 &&
+             cast<RankedTensorType>(forward.getResultTypes()[0]).getRank() == 0;
     markSharedProducts(forward);
     createBackward();
     if (failed(differentiateBody()))
@@ -83,7 +77,7 @@ private:
     });
   }
 
-  /// Creates @NAME_backward with the forward's arguments and the gradient of its result. Its body
+  /// Creates @NAME_backward with the forward's arguments and the gradients of its results. Its body
   /// is a clone of the forward's.
   void createBackward() {
     OpBuilder builder(forward);
@@ -94,13 +88,20 @@ private:
     IRMapping map;
     for (auto [i, arg] : llvm::enumerate(forward.getArguments()))
       map.map(arg, block->addArgument(arg.getType(), arg.getLoc()));
-    Operation *terminator = forward.getBody().front().getTerminator();
-    block->addArgument(terminator->getOperand(0).getType(), forward.getLoc());
     builder.setInsertionPointToEnd(block);
     for (Operation &op : forward.getBody().front().without_terminator())
       builder.clone(op, map);
-    output = map.lookup(terminator->getOperand(0));
+    for (auto [result, value] : llvm::zip_equal(of.results, getReturned(forward))) {
+      outputs.push_back(map.lookup(value));
+      if (result.hasGradient)
+        gradients.push_back(
+            {outputs.back(), block->addArgument(value.getType(), forward.getLoc())});
+    }
     setTypeAndAttrs();
+  }
+
+  static OperandRange getReturned(func::FuncOp func) {
+    return func.getBody().front().getTerminator()->getOperands();
   }
 
   void setTypeAndAttrs() {
@@ -132,7 +133,8 @@ private:
     for (Operation &op : block)
       ops.push_back(&op);
     OpBuilder builder = OpBuilder::atBlockEnd(&block);
-    grads[output] = block.getArguments().back();
+    for (auto [value, gradient] : gradients)
+      accumulate(builder, value, gradient);
     for (Operation *op : llvm::reverse(ops)) {
       SmallVector<Value> results;
       for (Value result : op->getResults()) {
@@ -162,23 +164,21 @@ private:
 
   /// Whether an argument depends on anything that is trained.
   bool needsGradient(unsigned argument) {
-    if (argument < firstSide)
-      return of.first || of.givesGradient; // tokens have none
-    if (argument < firstParam)
-      return stages[of.sides[argument - firstSide]].trains;
+    if (argument < of.inputs.size())
+      return of.inputs[argument].hasGradient;
     auto param = forward.getArgAttrOfType<SymbolRefAttr>(argument, kParamAttr);
     auto group = SymbolTable::lookupNearestSymbolFrom<GroupOp>(forward, param.getRootReference());
     return !group || !group.getFrozen();
   }
 
-  /// Returns (loss,) the gradients of the activations, those of the parameters. A side input's
-  /// is added to those of other layers, so it is returned as a sum: f32 for bf16.
+  /// Returns (loss,) the gradients of the activations, those of the parameters. One that is added
+  /// to those of other layers and stages is returned as a sum, behind the others: f32 for bf16.
   void returnGradients() {
     Block &block = backward.getBody().front();
     OpBuilder builder = OpBuilder::atBlockEnd(&block);
-    SmallVector<Result> results;
+    SmallVector<Result> results, added, ofParams;
     if (isLast)
-      results.push_back({output, {}});
+      results.push_back({outputs.front(), {}});
     for (unsigned i = 0; i < forward.getNumArguments(); ++i) {
       Value arg = backward.getArgument(i);
       auto param = forward.getArgAttrOfType<SymbolRefAttr>(i, kParamAttr);
@@ -190,14 +190,16 @@ private:
             builder, arg.getLoc(),
             DenseElementsAttr::get(cast<RankedTensorType>(arg.getType()),
                                    builder.getZeroAttr(getElementTypeOrSelf(arg))));
-      const bool side = i >= firstSide && i < firstParam;
-      Result result{castTo(builder, side ? getSumType(arg.getType()) : arg.getType(), grad), {}};
+      const bool isAdded = i < of.inputs.size() && !of.inputs[i].given;
+      Result result{castTo(builder, isAdded ? getSumType(arg.getType()) : arg.getType(), grad), {}};
       if (param)
         result.attrs.set(kParamAttr, param);
-      if (side)
+      if (isAdded)
         result.attrs.set(kSumAttr, builder.getUnitAttr());
-      results.push_back(result);
+      (param ? ofParams : isAdded ? added : results).push_back(result);
     }
+    results.append(added);
+    results.append(ofParams);
     setResults(backward, builder, results);
     eraseDeadOps(block);
   }
@@ -231,11 +233,13 @@ private:
     llvm::DenseSet<Operation *> isForward;
     // The clone of the forward body stands before every op of the VJPs; dead
     // ops were erased, so find it by walking the uses from the top.
-    Value dy = block.getArguments().back();
+    llvm::DenseSet<Value> dys;
+    for (auto [value, gradient] : gradients)
+      dys.insert(gradient);
     llvm::DenseSet<Operation *> dependsOnDy;
     for (Operation &op : block.without_terminator()) {
       bool backwardOp = llvm::any_of(op.getOperands(), [&](Value operand) {
-        return operand == dy ||
+        return dys.contains(operand) ||
                (operand.getDefiningOp() && dependsOnDy.contains(operand.getDefiningOp()));
       });
       if (backwardOp) {
@@ -341,7 +345,7 @@ private:
   void createSavingForward(ArrayRef<Operation *> forwardOps, ArrayRef<Value> saved,
                            ArrayRef<NamedAttrList> marks) {
     OpBuilder builder(backward);
-    SmallVector<Type> types(backward.getArgumentTypes().drop_back());
+    SmallVector<Type> types(backward.getArgumentTypes().drop_back(gradients.size()));
     auto func = func::FuncOp::create(builder, forward.getLoc(),
                                      getFunctionName(stage, StageFunction::forward_saving),
                                      builder.getFunctionType(types, {}));
@@ -363,8 +367,9 @@ private:
     }
     // Ops after the last saved value (the final residual add) were dead in the
     // backward function: clone what is still missing from the forward.
-    Value y = cloneMissing(builder, forward.getBody().front().getTerminator()->getOperand(0), map);
-    SmallVector<Result> results{{y, {}}};
+    SmallVector<Result> results;
+    for (Value value : getReturned(forward))
+      results.push_back({cloneMissing(builder, value, map), {}});
     for (auto [value, mark] : llvm::zip_equal(saved, marks))
       results.push_back({bySaved.lookup(value), mark});
     setResults(func, builder, results);
@@ -393,31 +398,39 @@ private:
     (void)func.eraseArguments(unused);
   }
 
-  ArrayRef<Stage> stages;
   const Stage &of;
   StringRef stage;
   func::FuncOp forward, backward;
   StageFunction name;
   bool saves;
   bool isLast = false;
-  unsigned firstSide = 0, firstParam = 0; // among the arguments of `forward`
-  Value output;
+  SmallVector<Value> outputs;
+  SmallVector<std::pair<Value, Value>> gradients; // of outputs that have one
   llvm::DenseMap<Value, Value> grads;
 };
 
-/// Creates @NAME_sum(dy, sum) -> dy for a result that the next stage and side inputs take. It adds
-/// the gradients that they give.
-void createSum(StringRef stage, func::FuncOp forward) {
+/// Creates @NAME_sum(dy, ..., sum) -> dy, which adds up in f32 the gradients that the uses of a
+/// result give. It returns zeros if no stage takes the result of the last layer.
+void createSum(const StageResult &result, func::FuncOp forward) {
   OpBuilder builder(forward);
   builder.setInsertionPointAfter(forward);
   Location loc = forward.getLoc();
-  Type type = forward.getResultTypes()[0], wide = getSumType(type);
-  auto func = func::FuncOp::create(builder, loc, getFunctionName(stage, StageFunction::sum),
-                                   builder.getFunctionType({type, wide}, type));
+  auto type = cast<RankedTensorType>(result.type), wide = getSumType(type);
+  SmallVector<Type> types(result.given, type);
+  if (result.summed)
+    types.push_back(wide);
+  auto func = func::FuncOp::create(builder, loc, getFunctionName(result.name, StageFunction::sum),
+                                   builder.getFunctionType(types, type));
   Block *block = func.addEntryBlock();
   builder.setInsertionPointToEnd(block);
-  Value dy = builder.createOrFold<CastOp>(loc, wide, block->getArgument(0));
-  Value sum = AddOp::create(builder, loc, dy, block->getArgument(1));
+  Value sum;
+  for (Value part : block->getArguments()) {
+    part = builder.createOrFold<CastOp>(loc, wide, part);
+    sum = sum ? AddOp::create(builder, loc, sum, part).getResult() : part;
+  }
+  if (!sum)
+    sum = arith::ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(wide, builder.getZeroAttr(wide.getElementType())));
   func::ReturnOp::create(builder, loc, builder.createOrFold<CastOp>(loc, type, sum));
 }
 
@@ -446,7 +459,7 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
         keep -= saving;
       }
       auto make = [&](StageFunction name, bool saves) {
-        return StageDifferentiator(stages, stage, func, name, saves).run();
+        return StageDifferentiator(stage, func, name, saves).run();
       };
       const bool some = saving > 0 && saving < stage.repeat;
       if (failed(make(StageFunction::backward, saving == stage.repeat)) ||
@@ -457,8 +470,9 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
       // Layers that have nothing to save leave the number to those before them.
       if (!module.lookupSymbol(getFunctionName(stage.name, StageFunction::forward_saving)) && again)
         keep += saving;
-      if (stage.isSide)
-        createSum(stage.name, func);
+      for (const StageResult &result : llvm::reverse(stage.results))
+        if (result.hasSum())
+          createSum(result, func);
     }
     // For dumps after later passes.
     nameArguments(module);

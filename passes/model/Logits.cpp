@@ -10,18 +10,18 @@ using namespace mlir;
 
 namespace boa {
 
-CrossEntropyOp findLoss(func::FuncOp head) {
-  if (head.getNumArguments() < 2 || !head.getArgument(1).hasOneUse())
+CrossEntropyOp findLoss(func::FuncOp head, std::optional<unsigned> targets) {
+  if (!targets || head.getNumResults() != 1 || !head.getArgument(*targets).hasOneUse())
     return {};
-  return dyn_cast<CrossEntropyOp>(*head.getArgument(1).user_begin());
+  return dyn_cast<CrossEntropyOp>(*head.getArgument(*targets).user_begin());
 }
 
-func::FuncOp createLogits(func::FuncOp head, StringRef stage) {
+func::FuncOp createLogits(func::FuncOp head, StringRef stage, unsigned targets) {
   OpBuilder builder(head);
   builder.setInsertionPointAfter(head);
   auto func = cast<func::FuncOp>(builder.clone(*head));
   func.setName(getFunctionName(stage, StageFunction::logits));
-  CrossEntropyOp loss = findLoss(func);
+  CrossEntropyOp loss = findLoss(func, targets);
   Block &body = func.getBody().front();
   Operation *terminator = body.getTerminator();
   OpBuilder end(terminator);
@@ -34,7 +34,7 @@ func::FuncOp createLogits(func::FuncOp head, StringRef stage) {
       op.erase();
   (void)func.eraseResult(0);
   func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(), {logits.getType()}));
-  (void)func.eraseArgument(1);
+  (void)func.eraseArgument(targets);
   return func;
 }
 

@@ -14,11 +14,12 @@
 namespace boa {
 
 /// The op that compares the logits with the targets; none if other ops take the targets, too.
-CrossEntropyOp findLoss(mlir::func::FuncOp head);
+/// `targets` is the number of the argument that takes them.
+CrossEntropyOp findLoss(mlir::func::FuncOp head, std::optional<unsigned> targets);
 
 /// Makes @NAME_logits: the last stage without its loss and its targets. The logits are in f32.
 /// The stage must have a loss that `findLoss` finds.
-mlir::func::FuncOp createLogits(mlir::func::FuncOp head, llvm::StringRef stage);
+mlir::func::FuncOp createLogits(mlir::func::FuncOp head, llvm::StringRef stage, unsigned targets);
 
 } // namespace boa
 

@@ -46,18 +46,14 @@ struct MaskDocuments : impl::MaskDocumentsBase<MaskDocuments> {
     });
     if (open.empty())
       return success();
-    // Behind x and the targets.
-    const unsigned place = stage.targets ? 2 : 1;
-    if (func.getNumArguments() < place + unsigned(stage.documents))
-      return op.emitOpError("expected ") << place << " activations of @" << func.getName();
-    if (!stage.documents) {
-      auto shape = open.front().getQ().getType().getShape().take_front(2);
-      auto type = RankedTensorType::get(shape, IntegerType::get(func.getContext(), 32));
-      (void)func.insertArgument(place, type, DictionaryAttr(), func.getLoc());
-      op.setDocuments(true);
-    }
+    std::optional<unsigned> place = stage.find(Role::document_starts);
+    auto shape = open.front().getQ().getType().getShape().take_front(2);
+    Value starts =
+        place ? func.getArgument(*place)
+              : addInput(op, func, Role::document_starts,
+                         RankedTensorType::get(shape, IntegerType::get(func.getContext(), 32)));
     for (AttentionOp attention : open)
-      attention.getDocumentStartsMutable().assign(func.getArgument(place));
+      attention.getDocumentStartsMutable().assign(starts);
     return success();
   }
 };

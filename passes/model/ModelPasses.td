@@ -14,11 +14,10 @@ def VerifyModel : BoaPass<"boa-verify-model"> {
   let description = [{
     Checks the stages of the model:
 
-    - They form a chain: each takes the result of the one before. The first takes
-      tokens, the last returns a scalar loss. Side inputs are results of earlier stages.
-    - One that repeats returns the type that it takes, and takes groups that repeat as
-      often as it does, or not at all.
-    - Bodies hold compute ops only. Embeddings look up the tokens of the first stage.
+    - A later one takes a result of each. One takes the tokens. The last takes the targets and
+      returns a scalar loss. All that take an input of the model take it in one type.
+    - One that repeats takes groups that repeat as often as it does, or not at all.
+    - Bodies hold compute ops only. Embeddings look up tokens.
     - If the module has a configuration, the functions have its micro-batch,
       context and vocabulary. Attention is causal if the objective is next_token.
     - What the plan says of inner activations (`boa.activation` on an op) is of values that
@@ -28,19 +27,20 @@ def VerifyModel : BoaPass<"boa-verify-model"> {
 
     Before:
     ```mlir before
-    boa.stage @embed_forward
-    boa.stage @head_forward
-    func.func @embed_forward(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+    boa.stage @embed_forward(tokens)
+    boa.stage @head_forward(@embed_forward)
+    func.func @embed_forward(%tokens: tensor<2x4xi32>) -> tensor<2x4xf32> {
+      %x = arith.constant dense<0.0> : tensor<2x4xf32>
       return %x : tensor<2x4xf32>
     }
-    func.func @head_forward(%x: tensor<2x4xf32>, %targets: tensor<2x4xi32>) -> tensor<f32> {
+    func.func @head_forward(%x: tensor<2x4xf32>) -> tensor<f32> {
       %loss = arith.constant dense<0.0> : tensor<f32>
       return %loss : tensor<f32>
     }
     ```
     Refused:
     ```text after
-    ...error: 'boa.stage' op expected the first stage to take token indices
+    ...error: 'boa.stage' op expected the last stage to take the targets
     ```
   }];
 }
@@ -52,21 +52,22 @@ def BlockVocabulary : BoaPass<"boa-block-vocabulary"> {
     `embedding(w, tokens)` becomes three:
 
     - `@embed.begin_forward`: rows of zeros, and the tokens.
-    - `@embed.blocks_forward`, N times: the rows whose tokens are in one block. It takes its entry of
-      `@blocks.embed`, which holds the parts of `w`.
+    - `@embed.blocks_forward`, N times: adds the rows whose tokens are in one block. It takes its
+      entry of `@blocks.embed`, which holds the parts of `w`.
     - `@embed_forward`: what comes behind the embedding.
 
     A last stage that ends in `cross_entropy(linear(h, w), targets)` becomes four:
 
     - `@head_forward`: what comes before the product, up to `h`.
-    - `@head.begin_forward`: sums over no tokens, from the targets.
+    - `@head.begin_forward`: sums over no tokens, and the targets.
     - `@head.blocks_forward`, N times: adds the logits of one block of tokens to the sums. It takes
-      `h` as a side input, and its entry of `@blocks.head`, or of `@blocks.embed` if both are one matrix.
+      `h`, and its entry of `@blocks.head`, or of `@blocks.embed` if both are one matrix.
     - `@head.loss_forward`: the loss, from the sums behind the last block.
 
-    Later passes see layers that repeat N times. So all micro-batches of a block come before the
-    next block, and its gradient and its update are complete with its backward loop. The product
-    is computed again in the backward pass, also where layers save their activations.
+    Blocks carry tokens and targets, too: each numbers them from its own first one. Later passes see
+    layers that repeat N times. So all micro-batches of a block come before the next block, and its
+    gradient and its update are complete with its backward loop. The product is computed again in
+    the backward pass, also where layers save their activations.
 
     Refused: another use of the tokens, another end of the last stage, a number that does not divide
     the vocabulary, and a matrix that is used elsewhere, too.
@@ -76,8 +77,8 @@ def BlockVocabulary : BoaPass<"boa-block-vocabulary"> {
     boa.group @params.embed repeat 1 {
       boa.param @table : tensor<16x8xf32> = "normal" 2.000000e-02
     ...
-    boa.stage @embed_forward
-    boa.stage @head_forward
+    boa.stage @embed_forward(tokens)
+    boa.stage @head_forward(@embed_forward, targets)
     func.func @embed_forward(%tokens: ..., %table: ..., %p: ...) -> ... {
       %0 = boa.embedding %table, %tokens : ...
       %1 = boa.add %0, %p : ...
@@ -87,16 +88,19 @@ def BlockVocabulary : BoaPass<"boa-block-vocabulary"> {
     boa.group @blocks.embed repeat 4 {
       boa.param @table : tensor<4x8xf32> = "normal" 2.000000e-02 split 0
     ...
-    boa.stage @embed.begin_forward
-    boa.stage @embed.blocks_forward repeat 4
-    boa.stage @embed_forward
-    boa.stage @head_forward
-    boa.stage @head.begin_forward targets
-    boa.stage @head.blocks_forward repeat 4 takes [@head_forward]
-    boa.stage @head.loss_forward
+    boa.stage @embed.begin_forward(tokens)
+    boa.stage @embed.blocks_forward(@embed.begin_forward, @embed.begin_forward[1]) repeat 4
+    boa.stage @embed_forward(@embed.blocks_forward)
+    boa.stage @head_forward(@embed_forward)
+    boa.stage @head.begin_forward(targets)
+    boa.stage @head.blocks_forward(@head.begin_forward, @head.begin_forward[1], @head.begin_forward[2], @head_forward) repeat 4
+    boa.stage @head.loss_forward(@head.blocks_forward, @head.blocks_forward[1], targets)
     ...
-    func.func @embed.blocks_forward(%found: ..., %table: tensor<4x8xf32> {boa.param = @blocks.embed::@table}) -> ... {
-      %0 = boa.embedding_block %found, %table : ...
+    func.func @embed.blocks_forward(%rows: ..., %tokens: ..., %table: tensor<4x8xf32> {boa.param = @blocks.embed::@table}) -> ... {
+      %0 = boa.embedding %table, %tokens partial : ...
+      %1 = boa.add %rows, %0 : ...
+      %2 = boa.rebase %tokens by 4 : ...
+      return %1, %2 : ...
     ```
   }];
 }
@@ -113,8 +117,13 @@ def MaskDocuments : BoaPass<"boa-mask-documents"> {
     ```mlir before
     !x = tensor<1x4x8xf32>
     boa.config @train {document_mask = true}
-    boa.stage @block_forward repeat 6
-    boa.stage @head_forward
+    boa.stage @embed_forward(tokens)
+    boa.stage @block_forward(@embed_forward) repeat 6
+    boa.stage @head_forward(@block_forward, targets)
+    func.func @embed_forward(%tokens: tensor<1x4xi32>) -> !x {
+      %x = arith.constant dense<0.0> : !x
+      return %x : !x
+    }
     func.func @block_forward(%x: !x) -> !x {
       %y, %lse = boa.attention %x, %x, %x heads 2, 2 causal : (!x, !x, !x) -> (!x, tensor<1x2x4xf32>)
       return %y : !x
@@ -126,7 +135,7 @@ def MaskDocuments : BoaPass<"boa-mask-documents"> {
     ```
     After:
     ```mlir after
-    boa.stage @block_forward repeat 6 documents
+    boa.stage @block_forward(@embed_forward, document_starts) repeat 6
     ...
     func.func @block_forward(%x: tensor<1x4x8xf32>, %document_starts: tensor<1x4xi32>) -> tensor<1x4x8xf32> {
       %y, %lse = boa.attention %x, %x, %x documents %document_starts heads 2, 2 causal : ...
@@ -146,8 +155,13 @@ def SeedDropout : BoaPass<"boa-seed-dropout"> {
     Before:
     ```mlir before
     !x = tensor<1x4x8xf32>
-    boa.stage @block_forward repeat 6
-    boa.stage @head_forward
+    boa.stage @embed_forward(tokens)
+    boa.stage @block_forward(@embed_forward) repeat 6
+    boa.stage @head_forward(@block_forward, targets)
+    func.func @embed_forward(%tokens: tensor<1x4xi32>) -> !x {
+      %x = arith.constant dense<0.0> : !x
+      return %x : !x
+    }
     func.func @block_forward(%x: !x) -> !x {
       %y = boa.dropout %x by 0.25 site 0 : !x
       return %y : !x
@@ -159,7 +173,7 @@ def SeedDropout : BoaPass<"boa-seed-dropout"> {
     ```
     After:
     ```mlir after
-    boa.stage @block_forward repeat 6 dropout
+    boa.stage @block_forward(@embed_forward, dropout_keys) repeat 6
     ...
     func.func @block_forward(%x: tensor<1x4x8xf32>, %dropout_keys: tensor<1x4xi32>) -> tensor<1x4x8xf32> {
       %y = boa.dropout %x keys %dropout_keys : tensor<1x4xi32> by 2.500000e-01 site 0 : tensor<1x4x8xf32>
@@ -175,9 +189,12 @@ def Differentiate : BoaPass<"boa-differentiate"> {
     `@block_backward(x, params, dy) -> (dx, dparams)`, which computes the forward
     values it needs again from the boundary activation `x`.
 
-    The gradient of a side input is marked `boa.sum`: those of all layers and stages are
-    added up, in f32 also where activations are bf16. `@NAME_sum(dy, sum) -> dy` adds that
-    sum to the gradient that the next stage gives.
+    A backward function takes a gradient for each result that has one, and returns one for each
+    argument that has one. Integers have none. The first use of a result writes its gradient, and
+    so do layers that carry it on. Those of other uses are marked `boa.sum`: they are added up, in
+    f32 also where activations are bf16. Then `@NAME_sum(dy, sum) -> dy` adds up all of them;
+    `@NAME.1_sum` for the second result. It returns zeros for a result of layers that no later
+    stage takes.
 
     The plan says whether to recompute (`recompute` in `boa.config @plan`); the option
     wins over it. Without recomputing the pass also makes `@block_forward_saving(x, params) ->
@@ -253,8 +270,16 @@ def CacheAttention : BoaPass<"boa-cache-attention"> {
     Before:
     ```mlir before
     !x = tensor<1x4x8xf32>
-    boa.stage @block_forward
-    boa.stage @head_forward
+    boa.group @embed repeat 1 {
+      boa.param @w : tensor<16x8xf32> = "ones"
+    }
+    boa.stage @embed_forward(tokens)
+    boa.stage @block_forward(@embed_forward)
+    boa.stage @head_forward(@block_forward, targets)
+    func.func @embed_forward(%tokens: tensor<1x4xi32>, %w: tensor<16x8xf32> {boa.param = @embed::@w}) -> !x {
+      %x = boa.embedding %w, %tokens : (tensor<16x8xf32>, tensor<1x4xi32>) -> !x
+      return %x : !x
+    }
     func.func @block_forward(%x: !x) -> !x {
       %y, %lse = boa.attention %x, %x, %x heads 2, 2 causal : (!x, !x, !x) -> (!x, tensor<1x2x4xf32>)
       return %y : !x

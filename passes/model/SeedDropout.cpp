@@ -44,18 +44,14 @@ struct SeedDropout : impl::SeedDropoutBase<SeedDropout> {
     });
     if (open.empty())
       return success();
-    // Behind x, the targets and the starts of documents.
-    const unsigned place = 1 + unsigned(stage.targets) + unsigned(stage.documents);
-    if (func.getNumArguments() < place + unsigned(stage.keys.has_value()))
-      return op.emitOpError("expected ") << place << " activations of @" << func.getName();
-    if (!stage.keys) {
-      auto shape = open.front().getX().getType().getShape().drop_back();
-      auto type = RankedTensorType::get(shape, IntegerType::get(func.getContext(), 32));
-      (void)func.insertArgument(place, type, DictionaryAttr(), func.getLoc());
-      op.setDropout(true);
-    }
+    std::optional<unsigned> place = stage.find(Role::dropout_keys);
+    auto shape = open.front().getX().getType().getShape().drop_back();
+    Value keys =
+        place ? func.getArgument(*place)
+              : addInput(op, func, Role::dropout_keys,
+                         RankedTensorType::get(shape, IntegerType::get(func.getContext(), 32)));
     for (DropoutOp dropout : open)
-      dropout.getKeysMutable().assign(func.getArgument(place));
+      dropout.getKeysMutable().assign(keys);
     return success();
   }
 };

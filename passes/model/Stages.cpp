@@ -6,8 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "passes/model/Stages.h"
 
-#include "dialect/CallLayout.h"
-
 using namespace mlir;
 
 namespace boa {
@@ -24,19 +22,60 @@ static bool takesTrained(ModuleOp module, StageOp stage) {
   return !func;
 }
 
+std::optional<unsigned> Stage::find(Role input) const {
+  for (auto [i, each] : llvm::enumerate(inputs))
+    if (each.role == input)
+      return unsigned(i);
+  return std::nullopt;
+}
+
+bool Stage::beginsApart() const {
+  return llvm::any_of(inputs, [](const StageInput &each) { return each.carried && !each.follows; });
+}
+
+static bool isFloat(Type type) { return isa<FloatType>(getElementTypeOrSelf(type)); }
+
+/// Follows which uses of results give gradients: those of `stage`, behind those of earlier stages.
+static void findGradients(MutableArrayRef<Stage> stages, Stage &stage) {
+  for (StageInput &input : stage.inputs) {
+    if (input.role != Role::checkpoints)
+      continue;
+    Stage &from = stages[input.stage];
+    StageResult &result = from.results[input.result];
+    input.hasGradient = isFloat(result.type) && (from.trains || (input.carried && stage.trains));
+    if (!input.hasGradient)
+      continue;
+    const bool isFirst = result.given == 0 && !result.summed;
+    input.given = input.carried || (isFirst && stage.repeat == 1);
+    if (input.given)
+      ++result.given;
+    else
+      result.summed = true;
+  }
+}
+
 SmallVector<Stage> findStages(ModuleOp module) {
   SmallVector<Stage> stages;
   llvm::StringMap<unsigned> numbers;
   for (auto op : module.getOps<StageOp>()) {
-    Stage &stage = stages.emplace_back(
-        Stage{op.getStageName().str(), int64_t(op.getRepeat()), stages.empty(), false});
-    stage.targets = op.getTargets();
-    stage.documents = op.getDocuments();
-    if (op.getDropout())
-      stage.keys = countKeys(ArrayRef(stages).drop_back());
-    for (StringRef side : op.getSideNames())
-      stage.sides.push_back(numbers.lookup(side));
-    numbers[stage.name] = unsigned(stages.size() - 1);
+    Stage stage{op.getStageName().str(), int64_t(op.getRepeat())};
+    auto func = module.lookupSymbol<FunctionOpInterface>(op.getCallee());
+    for (auto [i, type] : llvm::enumerate(func.getResultTypes()))
+      stage.results.push_back({type, i == 0 ? stage.name : stage.name + "." + std::to_string(i)});
+    stage.trains = takesTrained(module, op);
+    for (TakenAttr taken : op.getTaken()) {
+      StageInput &input = stage.inputs.emplace_back(StageInput{taken.getRole()});
+      if (!taken.getStage())
+        continue;
+      input.stage = numbers.lookup(taken.getStage().getValue());
+      input.result = unsigned(taken.getNumber());
+      const Stage &from = stages[input.stage];
+      stage.trains |= from.trains && isFloat(from.results[input.result].type);
+    }
+    if (stage.repeat > 1)
+      for (StageInput &input : MutableArrayRef(stage.inputs).take_front(stage.results.size()))
+        input.carried = true;
+    stage.keys = countKeys(stages);
     stage.isLayer =
         stage.repeat > 1 || llvm::any_of(module.getOps<GroupOp>(), [&](GroupOp group) {
           return group->hasAttr(kLayerAttr) && getUserName(group.getSymName()) == stage.name;
@@ -44,152 +83,135 @@ SmallVector<Stage> findStages(ModuleOp module) {
     auto saves = op.getSaves();
     if (saves || module.lookupSymbol(getFunctionName(stage.name, StageFunction::forward_saving)))
       stage.saving = saves.value_or(stage.repeat);
-    const bool before = stages.size() > 1 && stages[stages.size() - 2].trains;
-    stage.trains = before || takesTrained(module, op);
-    // A layer gives one to the layer before it.
-    stage.givesGradient = !stage.first && (before || (stage.trains && stage.repeat > 1));
+    findGradients(stages, stage);
+    numbers[op.getCallee()] = unsigned(stages.size());
+    stages.push_back(std::move(stage));
   }
-  for (const Stage &stage : stages)
-    for (unsigned side : stage.sides)
-      stages[side].isSide = stages[side].trains;
-  if (!stages.empty())
-    stages.back().last = stages.back().targets = true;
+  if (!stages.empty()) {
+    stages.back().last = true;
+    for (StageResult &loss : stages.back().results)
+      loss.given = 1; // by the trainer
+  }
+  for (Stage &stage : stages)
+    for (StageResult &result : stage.results)
+      result.hasGradient = stage.trains && isFloat(result.type) &&
+                           (stage.repeat > 1 || result.given > 0 || result.summed);
   return stages;
 }
 
 int64_t countKeys(ArrayRef<Stage> stages) {
   int64_t keys = 0;
   for (const Stage &stage : stages)
-    keys += stage.keys ? stage.repeat : 0;
+    keys += stage.takes(Role::dropout_keys) ? stage.repeat : 0;
   return keys;
 }
 
-SmallVector<ResultStorage> assignEntries(MutableArrayRef<Stage> stages, ModuleOp module) {
-  auto typeOf = [&](const Stage &stage) {
-    auto func = module.lookupSymbol<FunctionOpInterface>(
-        getFunctionName(stage.name, StageFunction::forward));
-    return func.getResultTypes()[0];
-  };
-  SmallVector<ResultStorage> storages;
-  for (Stage &stage : stages.drop_back()) {
-    if (storages.empty() || storages.back().type != typeOf(stage))
-      storages.push_back({stage.name, typeOf(stage), 0, 0});
-    ResultStorage &storage = storages.back();
-    stage.result = {storage.of, storage.results};
-    stage.gradient = {storage.of, storage.gradients};
-    storage.results += stage.repeat;
-    if (stage.trains)
-      storage.gradients += stage.repeat + (stage.isSide ? 1 : 0);
-    else if ((&stage)[1].givesGradient) { // nobody reads what its first layer gives
-      stage.gradient.entry -= stage.repeat - 1;
-      ++storage.gradients;
+namespace {
+/// Assigns entries, stage by stage.
+class EntryAssigner {
+public:
+  explicit EntryAssigner(MutableArrayRef<Stage> stages) : stages(stages) {}
+
+  SmallVector<ResultStorage> run() {
+    for (Stage &stage : stages) {
+      for (StageInput &input : stage.inputs)
+        if (input.hasGradient && input.given)
+          placeGradient(input);
+      if (!stage.last)
+        for (unsigned i = 0; i < stage.results.size(); ++i)
+          placeResult(stage, i);
+    }
+    if (storages.size() == 1)
+      dropName();
+    return std::move(storages);
+  }
+
+private:
+  ResultStorage &find(const EntryRange &range) {
+    return *llvm::find_if(storages,
+                          [&](const ResultStorage &storage) { return storage.of == range.of; });
+  }
+
+  /// Assigns the entry of the gradient that a use gives.
+  void placeGradient(StageInput &input) {
+    Stage &from = stages[input.stage];
+    StageResult &result = from.results[input.result];
+    if (result.hasGradient && !result.hasSum()) {
+      input.gradient = result.gradient.shifted(from.repeat - 1);
+      return;
+    }
+    ResultStorage &storage = find(result.value);
+    input.gradient = {storage.of, storage.gradients++};
+    result.parts.push_back(input.gradient);
+  }
+
+  /// The storage that ends with what argument `number` takes, or null.
+  ResultStorage *findEnd(const Stage &stage, unsigned number) {
+    if (number >= stage.inputs.size() || stage.inputs[number].role != Role::checkpoints)
+      return nullptr;
+    const StageInput &input = stage.inputs[number];
+    const Stage &from = stages[input.stage];
+    const EntryRange &value = from.results[input.result].value;
+    ResultStorage &storage = find(value);
+    const bool isEnd =
+        value.entry + from.repeat == storage.results && storage.type == stage.results[number].type;
+    return isEnd ? &storage : nullptr;
+  }
+
+  void placeResult(Stage &stage, unsigned number) {
+    StageResult &result = stage.results[number];
+    ResultStorage *storage = findEnd(stage, number);
+    const bool goesOn = storage != nullptr;
+    if (!goesOn)
+      storage = &storages.emplace_back(ResultStorage{result.name, result.type});
+    result.value = {storage->of, storage->results};
+    storage->results += stage.repeat;
+    if (result.hasGradient) {
+      result.gradient = {storage->of, storage->gradients};
+      storage->gradients += stage.repeat;
+    }
+    if (number >= stage.inputs.size() || !stage.inputs[number].carried)
+      return;
+    StageInput &input = stage.inputs[number];
+    input.follows =
+        goesOn && (!input.hasGradient || (input.gradient.of == storage->of &&
+                                          input.gradient.entry + 1 == result.gradient.entry));
+  }
+
+  void dropName() {
+    storages.front().of.clear();
+    for (Stage &stage : stages) {
+      for (StageInput &input : stage.inputs)
+        input.gradient.of.clear();
+      for (StageResult &result : stage.results) {
+        result.value.of.clear();
+        result.gradient.of.clear();
+        for (EntryRange &part : result.parts)
+          part.of.clear();
+      }
     }
   }
-  if (storages.size() == 1) {
-    storages.front().of.clear();
-    for (Stage &stage : stages)
-      stage.result.of = stage.gradient.of = "";
+
+  MutableArrayRef<Stage> stages;
+  SmallVector<ResultStorage> storages;
+};
+} // namespace
+
+std::pair<EntryRange, bool> locate(ArrayRef<Stage> stages, const Stage &stage, unsigned number,
+                                   int64_t first, bool gradient) {
+  const StageInput &input = stage.inputs[number];
+  if (input.carried && (input.follows || first > 0)) {
+    const StageResult &result = stage.results[number];
+    return {(gradient ? result.gradient : result.value).shifted(-1), true};
   }
-  return storages;
+  if (gradient)
+    return {input.gradient, false};
+  const Stage &from = stages[input.stage];
+  return {from.results[input.result].value.shifted(from.repeat - 1), false};
 }
 
-static bool paramsStandLast(func::FuncOp func) {
-  bool found = false;
-  for (unsigned i = 0; i < func.getNumArguments(); ++i) {
-    const bool isParam = bool(func.getArgAttr(i, kParamAttr));
-    if (found && !isParam)
-      return false;
-    found = isParam;
-  }
-  return true;
-}
-
-func::FuncOp getForward(ModuleOp module, StageOp stage) {
-  auto func = module.lookupSymbol<func::FuncOp>(stage.getCallee());
-  auto refuse = [&] { return stage.emitOpError("expected "); };
-  if (!func || !func.getBody().hasOneBlock())
-    (void)(refuse() << "a func.func of one block named @" << stage.getCallee());
-  else if (std::string why = CallLayout::findFault(func); !why.empty())
-    (void)(refuse() << "a function of tensors, but @" << stage.getCallee() << " " << why);
-  else if (!isa<func::ReturnOp>(func.getBody().front().getTerminator()) ||
-           func.getNumResults() != 1 ||
-           !isa<FloatType>(getElementTypeOrSelf(func.getResultTypes()[0])))
-    (void)(refuse() << "@" << stage.getCallee()
-                    << " to return one tensor of floating-point numbers");
-  else if (!paramsStandLast(func))
-    (void)(refuse() << "only parameters behind the first one of @" << stage.getCallee());
-  else
-    return func;
-  return nullptr;
-}
-
-/// Checks that a backward function takes the values that forward saves: packs of the same names and
-/// types.
-static LogicalResult checkSaved(FunctionOpInterface func, const CallLayout &layout,
-                                const Stage &stage) {
-  auto saving = func->getParentOfType<ModuleOp>().lookupSymbol<FunctionOpInterface>(
-      getFunctionName(stage.name, StageFunction::forward_saving));
-  SmallVector<CallSlot> saved;
-  if (saving && CallLayout::findFault(saving).empty())
-    saved = CallLayout::get(saving).outputs;
-  for (const CallSlot &slot : layout.inputs)
-    if (slot.kind == CallSlot::Kind::saved && llvm::none_of(saved, [&](const CallSlot &other) {
-          return other.kind == slot.kind && other.group == slot.group && other.type == slot.type;
-        }))
-      return func.emitOpError("takes ")
-             << slot.type << " of what was saved" << (slot.group.empty() ? "" : " as ")
-             << slot.group << ", which @"
-             << getFunctionName(stage.name, StageFunction::forward_saving) << " does not return";
-  return success();
-}
-
-LogicalResult checkSignature(FunctionOpInterface func, StageFunction function, const Stage &stage,
-                             ArrayRef<Stage> stages) {
-  if (std::string why = CallLayout::findFault(func); !why.empty())
-    return func.emitOpError(why);
-  using Slots = ArrayRef<CallSlot>;
-  auto count = [](Slots slots, auto is) { return int64_t(llvm::count_if(slots, is)); };
-  auto isOf = [](CallSlot::Kind kind) {
-    return [kind](const CallSlot &slot) { return slot.kind == kind; };
-  };
-  const CallLayout layout = CallLayout::get(func);
-  int64_t inputs = count(layout.inputs, isOf(CallSlot::Kind::activation));
-  const int64_t outputs = count(layout.outputs, isOf(CallSlot::Kind::activation));
-  const int64_t sums = count(layout.outputs, isOf(CallSlot::Kind::sum));
-  int64_t takes = 1 + int64_t(stage.sides.size()), returns = 1, adds = 0;
-  switch (function) {
-  case StageFunction::backward:
-  case StageFunction::backward_saved:
-    takes += 1; // the gradient of the result
-    returns = int64_t(stage.last) + int64_t(stage.givesGradient);
-    adds = llvm::count_if(stage.sides, [&](unsigned side) { return stages[side].trains; });
-    [[fallthrough]];
-  case StageFunction::forward:
-  case StageFunction::forward_saving:
-    takes += int64_t(stage.targets) + int64_t(stage.documents) + int64_t(stage.keys.has_value());
-    break;
-  case StageFunction::sum:
-    takes = 2;
-    break;
-  case StageFunction::logits:
-  case StageFunction::prefill:
-  case StageFunction::generate: {
-    // Positions, where attention or a table of them asks for any.
-    auto isPositions = [&](const CallSlot &slot) {
-      return slot.kind == CallSlot::Kind::activation && slot.type.getElementType().isInteger() &&
-             &slot != layout.inputs.begin();
-    };
-    inputs -= count(layout.inputs, isPositions);
-    break;
-  }
-  }
-  if (inputs == takes && outputs == returns && sums == adds &&
-      count(layout.inputs, isOf(CallSlot::Kind::sum)) == 0)
-    return checkSaved(func, layout, stage);
-  return func.emitOpError("expected the ")
-         << stringifyStageFunction(function) << " function of stage " << stage.name << " to take "
-         << takes << " activations and to return " << returns << ", and " << adds
-         << " gradients of side inputs, but found " << inputs << ", " << outputs << " and " << sums;
+SmallVector<ResultStorage> assignEntries(MutableArrayRef<Stage> stages) {
+  return EntryAssigner(stages).run();
 }
 
 } // namespace boa

@@ -5,16 +5,20 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A layer, or a stage that does not repeat, is an instance. The results of instances
-// that follow one another and have one type are entries of one storage: @checkpoints
-// if that is all of them, else one named after its first stage. Their gradients are in
-// @boundary_gradients in the same way. A result that side inputs take, too, has two
-// entries there: the sum of all its gradients, then what the next instance gives.
-// What side inputs give is added up in a storage by itself before that.
+// A layer, or a stage that does not repeat, is an instance. A result of a stage has an entry for
+// each instance. It goes on in the storage of the argument of its number, behind it, where that is
+// the last of its storage and of one type. Else it begins a storage, @checkpoints.NAME, or
+// @checkpoints.NAME.1 for its second result; @checkpoints if that is the only one. A carried
+// argument is stored there before each layer, unless the first layer takes it from elsewhere.
 //
-// Gradients are of stages whose result depends on a trained parameter. Since stages form a
-// chain, these are all from the first one that takes a trained parameter on. A stage before it
-// has no backward pass. Where nothing is frozen, all stages have one.
+// Gradients of results are in @boundary_gradients in the same way. A use of a result is given if
+// the gradient from there is written. The others are added up in f32, in a storage by itself. A
+// result that does not have one given use alone has an entry for what each gives, and a function
+// that adds up all of them.
+//
+// A result has a gradient if it is of floating-point numbers, its stage depends on a trained
+// parameter, and its gradient is not always zero. A stage that depends on none has no backward
+// pass. Where nothing is frozen, all stages have one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_MODEL_STAGES_H
@@ -37,31 +41,54 @@ struct EntryRange {
   EntryRange shifted(int64_t by) const { return {of, entry + by}; }
 };
 
+/// An argument of a stage's function.
+struct StageInput {
+  Role role; // of an input of the model; checkpoints: a result of a stage
+  unsigned stage = 0, result = 0;
+  bool carried = false;     // a layer takes what the layer before it returns
+  bool hasGradient = false; // the backward function returns it
+  bool given = false;       // that is written, where others are added up
+  bool follows = false;     // carried: it lies before the results of the first layer
+  EntryRange gradient = {}; // given: where the first instance writes it
+
+  /// Whether layers from `first` on take the result of a stage.
+  bool isResult(int64_t first) const { return role == Role::checkpoints || (carried && first > 0); }
+};
+
+struct StageResult {
+  mlir::Type type;
+  std::string name; // of its stage, or "NAME.1"
+  bool hasGradient = false;
+  unsigned given = 0;                          // the number of its uses that write a gradient
+  bool summed = false;                         // others are added up
+  EntryRange value = {}, gradient = {};        // of the first instance
+  llvm::SmallVector<EntryRange, 0> parts = {}; // what uses write, if there is a sum
+
+  /// Whether its gradient is a sum. Otherwise the only use writes it.
+  bool hasSum() const { return hasGradient && (summed || given != 1); }
+};
+
 struct Stage {
   std::string name;
   int64_t repeat;
-  bool first, last;
-  bool isLayer = false;             // it repeats, or its group says so
-  bool targets = false;             // it takes the targets: the last one, or another
-  bool documents = false;           // it takes the starts of documents
-  std::optional<int64_t> keys = {}; // it takes keys of dropout: the entry of its first instance
-  llvm::SmallVector<unsigned> sides = {}; // the stages whose results are its side inputs
-  bool isSide = false;                    // its result is a side input that has a gradient
-  bool trains = true;                     // its result depends on a trained parameter
-  bool givesGradient = true;              // its backward pass gives one to the stage before it
-  int64_t saving = 0;                     // the last instances, which save activations
-  EntryRange result = {}, gradient = {};  // of its first instance
+  bool last = false;
+  bool isLayer = false; // it repeats, or its group says so
+  bool trains = true;   // its results depend on a trained parameter
+  int64_t saving = 0;   // the last instances, which save activations
+  int64_t keys = 0;     // of dropout: the entry of its first instance
+  llvm::SmallVector<StageInput, 0> inputs = {};
+  llvm::SmallVector<StageResult, 0> results = {};
 
   /// Whether its last layers save activations, and its first ones do not.
   bool savesSome() const { return saving > 0 && saving < repeat; }
-  /// The entries that its last instance returns.
-  EntryRange lastResult() const { return result.shifted(repeat - 1); }
-  /// The entries of the gradient of that: the sum, and the part that the next instance gives.
-  EntryRange lastGradient() const { return gradient.shifted(repeat - 1); }
-  EntryRange givenGradient() const { return lastGradient().shifted(isSide ? 1 : 0); }
+  /// The number of the argument that takes an input of the model, if one does.
+  std::optional<unsigned> find(Role input) const;
+  bool takes(Role input) const { return find(input).has_value(); }
+  /// Whether the first layer takes an argument from elsewhere than the others do.
+  bool beginsApart() const;
 };
 
-/// The stages of a module, whose entries are not assigned yet. Each must have its forward function.
+/// The stages of a module, whose entries are not assigned yet.
 llvm::SmallVector<Stage> findStages(mlir::ModuleOp module);
 
 /// The entries that keys of dropout take: one for each instance that takes them.
@@ -71,21 +98,33 @@ int64_t countKeys(llvm::ArrayRef<Stage> stages);
 struct ResultStorage {
   std::string of; // the name of the storage, after its role
   mlir::Type type;
-  int64_t results, gradients; // entries
+  int64_t results = 0, gradients = 0; // entries
 };
 
-/// Assigns entries to the results and gradients of all stages but the last, which returns the loss.
-llvm::SmallVector<ResultStorage> assignEntries(llvm::MutableArrayRef<Stage> stages,
-                                               mlir::ModuleOp module);
+/// The place of argument `number` of a stage, for layers from `first` on, and whether it goes on
+/// from layer to layer. With `gradient` these are the place of its gradient, and whether that does.
+std::pair<EntryRange, bool> locate(llvm::ArrayRef<Stage> stages, const Stage &stage,
+                                   unsigned number, int64_t first, bool gradient = false);
 
-/// The function that a stage names: a body of one block on tensors, which returns one value that
-/// is differentiable. Null, with an error, for any other. Passes of the model phase clone it.
+/// Assigns entries to the results and gradients of all stages but the last, which returns the loss.
+llvm::SmallVector<ResultStorage> assignEntries(llvm::MutableArrayRef<Stage> stages);
+
+/// Gives the function of a stage one more argument, which takes `input`. Inputs stand together, or
+/// else behind the first argument.
+mlir::BlockArgument addInput(StageOp stage, mlir::func::FuncOp func, Role input, mlir::Type type);
+
+/// The function that a stage names: a body of one block on tensors. Null, with an error, for any
+/// other. Passes of the model phase clone it.
 mlir::func::FuncOp getForward(mlir::ModuleOp module, StageOp stage);
 
 /// Whether `func` has a layout (CallLayout), and takes and returns as many activations as function
 /// `function` of a stage does. A pass that makes calls of it relies on that.
 mlir::LogicalResult checkSignature(mlir::FunctionOpInterface func, StageFunction function,
-                                   const Stage &stage, llvm::ArrayRef<Stage> stages);
+                                   const Stage &stage);
+
+/// Checks all functions that a step calls, or, with `predict`, a forward pass to the logits.
+mlir::LogicalResult checkFunctions(mlir::ModuleOp module, llvm::ArrayRef<Stage> stages,
+                                   bool predict);
 
 } // namespace boa
 

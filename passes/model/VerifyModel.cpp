@@ -15,7 +15,10 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
+
+#include <map>
 
 using namespace mlir;
 
@@ -91,25 +94,27 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
 
   /// Checks that a trainer can fill micro-batches of the configured shape. Context and vocabulary
   /// may be absent.
-  LogicalResult verifyData(StageOp stage, func::FuncOp func, bool first, bool last) {
+  LogicalResult verifyData(StageOp stage, func::FuncOp func) {
     ModuleOp module = getOperation();
     if (!getConfig(module, kModelConfig) && !getConfig(module, kTrainConfig) &&
         !getConfig(module, kPlanConfig))
       return success();
     const Config config(module);
     const int64_t microBatch = config.microBatch(), context = config.model.context;
-    auto verifyIndices = [&](StringRef what, Type type) -> LogicalResult {
+    for (auto [taken, type] : llvm::zip(stage.getTaken(), func.getArgumentTypes())) {
+      if (taken.getStage())
+        continue;
       auto shape = cast<RankedTensorType>(type).getShape();
-      const bool fits = getElementTypeOrSelf(type).isInteger(32) && shape.size() == 2 &&
-                        shape[0] == microBatch && (context == 0 || shape[1] == context);
-      if (fits)
-        return success();
-      InFlightDiagnostic diag = stage.emitOpError("takes ") << what << " " << type;
-      diag << ", but boa.config has micro_batch = " << microBatch;
+      if (getElementTypeOrSelf(type).isInteger(32) && shape.size() == 2 && shape[0] == microBatch &&
+          (context == 0 || shape[1] == context))
+        continue;
+      InFlightDiagnostic diag = stage.emitOpError("takes ")
+                                << describeInput(taken.getRole()) << " " << type
+                                << ", but boa.config has micro_batch = " << microBatch;
       if (context != 0)
         diag << ", context = " << context;
       return diag;
-    };
+    }
     auto verifyRows = [&](Operation *op, StringRef what, int64_t rows) -> LogicalResult {
       if (rows >= config.model.vocab)
         return success();
@@ -117,23 +122,9 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
              << what << " of " << rows
              << " tokens, but boa.config has vocab = " << config.model.vocab;
     };
-    if (first && failed(verifyIndices("tokens", func.getArgumentTypes()[0])))
-      return failure();
-    if ((last || stage.getTargets()) &&
-        failed(verifyIndices("targets", func.getArgumentTypes()[1])))
-      return failure();
-    if (stage.getDocuments() &&
-        failed(verifyIndices("the starts of documents",
-                             func.getArgumentTypes()[last || stage.getTargets() ? 2 : 1])))
-      return failure();
-    if (stage.getDropout() &&
-        failed(verifyIndices("the keys of dropout",
-                             func.getArgumentTypes()[1 + unsigned(last || stage.getTargets()) +
-                                                     unsigned(stage.getDocuments())])))
-      return failure();
     WalkResult walked = func.walk([&](Operation *op) {
       LogicalResult result = success();
-      if (auto embedding = dyn_cast<EmbeddingOp>(op))
+      if (auto embedding = dyn_cast<EmbeddingOp>(op); embedding && !embedding.getPartial())
         result = verifyRows(op, "a table", embedding.getTable().getType().getDimSize(0));
       else if (auto loss = dyn_cast<CrossEntropyOp>(op))
         result = verifyRows(op, "logits", loss.getLogits().getType().getShape().back());
@@ -147,92 +138,94 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     return failure(walked.wasInterrupted());
   }
 
-  /// Checks that the last activations are the results of the stages that it lists.
-  LogicalResult verifySides(StageOp stage, func::FuncOp func, unsigned activations) {
-    SmallVector<StringRef> names = stage.getSideNames();
-    for (auto [i, name] : llvm::enumerate(names)) {
-      Type taken = func.getArgumentTypes()[activations - names.size() + i];
-      if (taken != resultOf.lookup(name))
-        return stage.emitOpError("takes ")
-               << taken << " as the result of @" << getFunctionName(name, StageFunction::forward)
-               << ", which returns " << resultOf.lookup(name);
+  static StringRef describeInput(Role role) {
+    return role == Role::document_starts ? "the starts of documents"
+           : role == Role::dropout_keys  ? "the keys of dropout"
+                                         : stringifyRole(role);
+  }
+
+  /// Checks that all stages take an input in one type, since it is stored once.
+  LogicalResult verifyInputs(StageOp stage, func::FuncOp func) {
+    for (auto [taken, type] : llvm::zip(stage.getTaken(), func.getArgumentTypes())) {
+      if (taken.getStage())
+        continue;
+      Type &known = typeOfInput[taken.getRole()];
+      if (known && known != type)
+        return stage.emitOpError("takes ") << describeInput(taken.getRole()) << " " << type
+                                           << ", which another stage takes as " << known;
+      known = type;
     }
     return success();
   }
 
-  LogicalResult verifyStage(StageOp stage, func::FuncOp func, bool first, bool last,
-                            Type &boundary) {
-    if (failed(verifyFunction(stage, func)))
-      return failure();
-    if (resultOf.contains(stage.getStageName()))
-      return stage.emitOpError("expected a function for each stage but @")
-             << stage.getCallee() << " is an earlier one's";
-    unsigned activations = 0;
-    while (activations < func.getNumArguments() && !func.getArgAttr(activations, kParamAttr))
-      ++activations;
-    const bool targets = last || stage.getTargets();
-    const bool documents = stage.getDocuments(), dropout = stage.getDropout();
-    const unsigned plain = 1 + unsigned(targets) + unsigned(documents) + unsigned(dropout);
-    const unsigned sides = stage.getSideNames().size();
-    if (activations != plain + sides) {
-      InFlightDiagnostic diag = stage.emitOpError("expected ");
-      if (plain == 1)
-        diag << "one activation";
-      else
-        diag << (plain == 2   ? "two"
-                 : plain == 3 ? "three"
-                              : "four")
-             << " activations (x" << (targets ? ", targets" : "")
-             << (documents ? ", document_starts" : "") << (dropout ? ", dropout_keys" : "") << ")";
-      if (sides > 0)
-        diag << ", and " << sides << " of other stages,";
-      return diag << " before the parameters of @" << func.getName() << " but found "
-                  << activations;
-    }
-    if (func.getNumResults() != 1)
-      return stage.emitOpError("expected one result of @") << func.getName();
-    Type input = func.getArgumentTypes()[0], result = func.getResultTypes()[0];
-    bool tokens = getElementTypeOrSelf(input).isInteger(32);
-    if (first != tokens)
-      return stage.emitOpError(first ? "expected the first stage to take token indices"
-                                     : "expected only the first stage to take token indices");
-    if (!first && input != boundary)
-      return stage.emitOpError("takes ")
-             << input << " but the stage before it returns " << boundary;
-    if (failed(verifySides(stage, func, activations)))
-      return failure();
-    if (stage.getRepeat() > 1 && result != input)
-      return stage.emitOpError("repeats, so its result must have the type of its input: ")
-             << input << " but it returns " << result;
-    if (last && cast<RankedTensorType>(result).getRank() != 0)
-      return stage.emitOpError("expected the last stage to return a scalar loss but found ")
-             << result;
-    if (last && !getElementTypeOrSelf(result).isF32())
-      return stage.emitOpError("expected the last stage to return a loss of f32 but found ")
-             << result;
+  /// Whether a value is the argument that takes an input of the model.
+  static bool isInput(StageOp stage, Value value, Role role) {
+    auto arg = dyn_cast<BlockArgument>(value);
+    const SmallVector<TakenAttr> takes = stage.getTaken();
+    return arg && arg.getArgNumber() < takes.size() && !takes[arg.getArgNumber()].getStage() &&
+           takes[arg.getArgNumber()].getRole() == role;
+  }
+
+  LogicalResult verifyBody(StageOp stage, func::FuncOp func) {
     for (Operation &op : func.getBody().front().without_terminator()) {
       if (!isa<CostOpInterface, arith::ConstantOp>(op))
         return op.emitOpError("is not a compute op");
       // Only the tokens are rows of every table: a target that is left out is negative.
       if (auto embedding = dyn_cast<EmbeddingOp>(op);
-          embedding && !(first && embedding.getTokens() == func.getArgument(0)))
-        return op.emitOpError("expected the tokens that the first stage takes");
+          embedding && !embedding.getPartial() &&
+          !isInput(stage, embedding.getTokens(), Role::tokens))
+        return op.emitOpError("expected the tokens that its stage takes");
       // A trainer gives starts in order, and kernels rely on that.
       if (auto attention = dyn_cast<AttentionOp>(op);
           attention && attention.getDocumentStarts() &&
-          (!documents ||
-           attention.getDocumentStarts() != func.getArgument(plain - 1 - unsigned(dropout))))
+          !isInput(stage, attention.getDocumentStarts(), Role::document_starts))
         return op.emitOpError("expected the starts of documents that its stage takes");
       // A key of 0 is given where nothing is dropped.
       if (auto drop = dyn_cast<DropoutOp>(op);
-          drop && drop.getKeys() && (!dropout || drop.getKeys() != func.getArgument(plain - 1)))
+          drop && drop.getKeys() && !isInput(stage, drop.getKeys(), Role::dropout_keys))
         return op.emitOpError("expected the keys of dropout that its stage takes");
     }
-    if (failed(verifyActivations(func)) || failed(verifyParams(stage, func, activations)) ||
-        failed(verifyData(stage, func, first, last)))
-      return failure();
-    boundary = resultOf[stage.getStageName()] = result;
     return success();
+  }
+
+  /// Checks that the last stage compares with the targets, and returns the loss.
+  LogicalResult verifyLast(StageOp stage, func::FuncOp func) {
+    if (!llvm::is_contained(stage.getTaken(), TakenAttr::get(&getContext(), Role::targets)))
+      return stage.emitOpError("expected the last stage to take the targets");
+    if (stage.getRepeat() > 1 || func.getNumResults() != 1)
+      return stage.emitOpError("expected the last stage to return the loss alone, and once");
+    auto loss = cast<RankedTensorType>(func.getResultTypes()[0]);
+    if (loss.getRank() != 0)
+      return stage.emitOpError("expected the last stage to return a scalar loss but found ")
+             << loss;
+    if (!loss.getElementType().isF32())
+      return stage.emitOpError("expected the last stage to return a loss of f32 but found ")
+             << loss;
+    return success();
+  }
+
+  LogicalResult verifyStage(StageOp stage, func::FuncOp func, bool last) {
+    if (failed(verifyFunction(stage, func)))
+      return failure();
+    if (!names.insert(stage.getStageName()).second)
+      return stage.emitOpError("expected a function for each stage but @")
+             << stage.getCallee() << " is an earlier one's";
+    const SmallVector<TakenAttr> takes = stage.getTaken();
+    for (TakenAttr taken : takes)
+      if (taken.getStage())
+        untaken.erase(taken.getStage());
+    if (!last)
+      untaken.insert({stage.getCalleeAttr(), stage});
+    // The storages of further results are named after them.
+    for (unsigned i = 1; i < func.getNumResults(); ++i)
+      if (!names.insert((stage.getStageName() + "." + Twine(i)).str()).second)
+        return stage.emitOpError("has a result ")
+               << i << " of the name of stage " << stage.getStageName() << "." << i;
+    if (failed(verifyInputs(stage, func)) || (last && failed(verifyLast(stage, func))) ||
+        failed(verifyBody(stage, func)) || failed(verifyActivations(func)) ||
+        failed(verifyParams(stage, func, unsigned(takes.size()))))
+      return failure();
+    return verifyData(stage, func);
   }
 
   /// Checks the names that later phases give to storages, steps and functions. Groups of the
@@ -278,17 +271,26 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
       module.emitError("expected at least two stages but found ") << stages.size();
       return signalPassFailure();
     }
-    Type boundary;
-    for (auto [i, stage] : llvm::enumerate(stages)) {
+    for (StageOp stage : stages) {
       auto func = module.lookupSymbol<func::FuncOp>(stage.getCallee());
-      if (failed(verifyStage(stage, func, i == 0, i + 1 == stages.size(), boundary)))
+      if (failed(verifyStage(stage, func, stage == stages.back())))
         return signalPassFailure();
+    }
+    if (typeOfInput.count(Role::tokens) == 0) {
+      module.emitError("expected a stage that takes the tokens");
+      return signalPassFailure();
+    }
+    if (!untaken.empty()) {
+      untaken.begin()->second.emitOpError("returns what no later stage takes");
+      return signalPassFailure();
     }
     if (failed(verifyNames(stages)))
       signalPassFailure();
   }
 
-  llvm::StringMap<Type> resultOf; // by the name of the stage
+  llvm::StringSet<> names;                     // of stages, and of their further results
+  llvm::MapVector<Attribute, StageOp> untaken; // stages of which no later one takes a result
+  std::map<Role, Type> typeOfInput;
 };
 
 } // namespace

@@ -44,15 +44,21 @@ public:
           return failure();
     for (const Stage &stage : stages) {
       func::FuncOp forward = lookup(stage, StageFunction::forward);
-      if (!forward || failed(checkSignature(forward, StageFunction::forward, stage, stages)))
+      if (!forward || failed(checkSignature(forward, StageFunction::forward, stage)))
         return forward ? failure()
                        : module.emitError("expected a function @")
                              << getFunctionName(stage.name, StageFunction::forward);
-      Type result = forward.getResultTypes()[0];
-      if (!stage.last && cast<RankedTensorType>(result).getRank() < 2)
-        return forward.emitOpError("expected a result of rows but found ") << result;
+      for (Type result : forward.getResultTypes())
+        if (!stage.last && cast<RankedTensorType>(result).getRank() < 2)
+          return forward.emitOpError("expected a result of rows but found ") << result;
+      if (stage.takes(Role::document_starts) || stage.takes(Role::dropout_keys) ||
+          (!stage.last && stage.takes(Role::targets)))
+        return forward.emitOpError("expected only tokens and results of stages");
     }
-    storages = assignEntries(stages, module);
+    if (stages.back().results.size() != 1 || !stages.front().takes(Role::tokens))
+      return module.emitError("expected the first stage to take the tokens, and the last one to "
+                              "return the loss alone");
+    storages = assignEntries(stages);
     declareStorages();
     // The places are of a training. --boa-place-weights knows what fits.
     config.plan.place = PlaceSettings();
@@ -74,12 +80,12 @@ private:
     if (!func)
       return module.emitError("expected a function @")
              << getFunctionName(stage.name, function) << ", which --boa-cache-attention makes";
-    if (failed(checkSignature(func, function, stage, stages)))
+    if (failed(checkSignature(func, function, stage)))
       return failure();
     // Tokens and activations are [1, rows, ...].
-    if (cast<RankedTensorType>(func.getArgumentTypes()[0]).getRank() < 2)
-      return func.emitOpError("expected an activation of rows but found ")
-             << func.getArgumentTypes()[0];
+    for (const CallSlot &slot : CallLayout::get(func).inputs)
+      if (slot.kind == CallSlot::Kind::activation && slot.type.getRank() < 2)
+        return func.emitOpError("expected an activation of rows but found ") << slot.type;
     return success();
   }
 
@@ -102,7 +108,9 @@ private:
 
   void declareStorages() {
     for (StageFunction function : {StageFunction::prefill, StageFunction::generate}) {
-      auto tokens = cast<RankedTensorType>(lookup(stages.front(), function).getArgumentTypes()[0]);
+      const Stage &first = stages.front();
+      auto tokens = cast<RankedTensorType>(
+          lookup(first, function).getArgumentTypes()[*first.find(Role::tokens)]);
       for (Role role : {Role::tokens, Role::positions})
         declare(role, nameOf("", function), {1}, tokens);
       for (const ResultStorage &storage : storages) {
@@ -151,8 +159,15 @@ private:
       return constant(range.entry);
     return range.entry == 0 ? layer : ShiftOp::create(builder, loc, layer, range.entry).getResult();
   }
-  Value readResult(const EntryRange &range, Value layer, StageFunction function) {
-    return read(Role::checkpoints, entryOf(range, layer), nameOf(range.of, function));
+  /// Reads what argument `number` takes.
+  Value readInput(const Stage &stage, unsigned number, int64_t firstLayer, Value layer,
+                  StageFunction function) {
+    const StageInput &input = stage.inputs[number];
+    if (!input.isResult(firstLayer))
+      return read(input.role, constant(0), nameOf("", function));
+    auto [range, moves] = locate(stages, stage, number, firstLayer);
+    return read(Role::checkpoints, entryOf(range, moves ? layer : Value()),
+                nameOf(range.of, function));
   }
 
   void build(EntryPoint point, StageFunction function) {
@@ -163,39 +178,47 @@ private:
       func::FuncOp callee = lookup(stage, function);
       if (!callee)
         continue;
-      Value layer;
-      if (stage.repeat > 1) {
-        auto loop = LoopOp::create(builder, module.getLoc(), Dimension::layer, 0, stage.repeat);
-        builder.setInsertionPointToStart(loop.getBlock());
-        layer = loop.getInductionVar();
+      // Where the first layer reads elsewhere, it has a loop of its own.
+      SmallVector<int64_t> ends{0, stage.repeat};
+      if (stage.beginsApart())
+        ends.insert(ends.begin() + 1, 1);
+      for (auto [begin, end] : llvm::zip(ends, ArrayRef(ends).drop_front())) {
+        OpBuilder::InsertionGuard guard(builder);
+        Value layer;
+        if (stage.repeat > 1) {
+          auto loop = LoopOp::create(builder, module.getLoc(), Dimension::layer, begin, end);
+          builder.setInsertionPointToStart(loop.getBlock());
+          layer = loop.getInductionVar();
+        }
+        call(stage, callee, begin, layer, function);
       }
-      call(stage, callee, layer, function);
     }
   }
 
   /// Calls one instance of a stage; `layer` is null if it does not repeat.
-  void call(const Stage &stage, func::FuncOp callee, Value layer, StageFunction function) {
+  void call(const Stage &stage, func::FuncOp callee, int64_t firstLayer, Value layer,
+            StageFunction function) {
     loc = callee.getLoc();
     const CallLayout layout = CallLayout::get(callee);
-    const Stage *before = stage.first ? nullptr : &(&stage)[-1];
+    SmallVector<unsigned> numbers;
+    for (auto [i, input] : llvm::enumerate(stage.inputs))
+      if (input.role != Role::targets)
+        numbers.push_back(unsigned(i));
     SmallVector<Value> operands;
-    auto side = stage.sides.begin();
     for (auto [i, slot] : llvm::enumerate(layout.inputs)) {
       if (slot.kind == CallSlot::Kind::group) {
         const bool each = layer && findStorage(module, Role::weights, slot.group).getDims()[0] > 1;
         operands.push_back(read(Role::weights, each ? layer : constant(0), slot.group));
-      } else if (i == 0) {
-        operands.push_back(before ? readResult(before->lastResult(), layer, function)
-                                  : read(Role::tokens, constant(0), nameOf("", function)));
-      } else if (slot.type.getElementType().isInteger()) {
-        operands.push_back(read(Role::positions, constant(0), nameOf("", function)));
+      } else if (i < numbers.size()) {
+        operands.push_back(readInput(stage, numbers[i], firstLayer, layer, function));
       } else {
-        operands.push_back(readResult(stages[*side++].lastResult(), Value(), function));
+        operands.push_back(read(Role::positions, constant(0), nameOf("", function)));
       }
     }
     SmallVector<Type> types =
         llvm::map_to_vector(layout.outputs, [](const CallSlot &slot) -> Type { return slot.type; });
     auto op = CallOp::create(builder, loc, types, callee.getName(), operands);
+    auto result = stage.results.begin();
     for (auto [slot, value] : llvm::zip(layout.outputs, op.getOutputs())) {
       if (slot.kind == CallSlot::Kind::cache) {
         Value never = arith::ConstantIntOp::create(builder, loc, 0, 1);
@@ -205,9 +228,10 @@ private:
       } else if (stage.last) {
         WriteOp::create(builder, loc, value, getStorageName(Role::logits), constant(0));
       } else {
+        const EntryRange &range = (result++)->value;
         WriteOp::create(builder, loc, value,
-                        getStorageName(Role::checkpoints, nameOf(stage.result.of, function)),
-                        entryOf(stage.result, layer));
+                        getStorageName(Role::checkpoints, nameOf(range.of, function)),
+                        entryOf(range, layer));
       }
     }
   }

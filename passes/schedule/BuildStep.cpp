@@ -41,7 +41,7 @@ public:
   }
 
   LogicalResult run() {
-    if (failed(checkLayerRuns(module)) || failed(checkFunctions()))
+    if (failed(checkLayerRuns(module)) || failed(checkFunctions(module, stages, predict)))
       return failure();
     if (!predict && !findOptimizer(module))
       createOptimizer(module, config.train.optimizer);
@@ -55,40 +55,6 @@ public:
   }
 
 private:
-  /// Checks that the functions exist by whose names stages are found.
-  LogicalResult checkFunctions() {
-    if (stages.size() < 2)
-      return module.emitError("expected at least two stages but found ") << stages.size();
-    for (const Stage &stage : stages)
-      for (StageFunction function :
-           {StageFunction::forward, StageFunction::backward, StageFunction::sum,
-            StageFunction::forward_saving, StageFunction::backward_saved}) {
-        if (predict && (stage.documents || stage.keys))
-          return module.emitError("cannot predict: expected ")
-                 << (stage.documents ? "a text of one document" : "dropout without keys");
-        bool made = function != StageFunction::forward;
-        if ((made && (predict || !stage.trains)) ||
-            (function == StageFunction::sum && !stage.isSide) ||
-            (function == StageFunction::forward_saving && !stage.saving) ||
-            (function == StageFunction::backward_saved && !stage.savesSome()))
-          continue;
-        func::FuncOp func = lookup(stage, function);
-        if (!func)
-          return module.emitError("expected a function @")
-                 << getFunctionName(stage.name, function)
-                 << (made ? ", which --boa-differentiate makes" : "");
-        if (failed(checkSignature(func, function, stage, stages)))
-          return failure();
-      }
-    func::FuncOp last = lookup(stages.back(), StageFunction::forward);
-    if (!predict && !stages.back().trains)
-      return module.emitError("has nothing to train: every group is frozen");
-    if (predict && !findLoss(last))
-      return last.emitOpError("cannot predict: expected one boa.cross_entropy, and no other op, to "
-                              "take the targets: its logits are the prediction");
-    return success();
-  }
-
   func::FuncOp lookup(const Stage &stage, StageFunction function) {
     return module.lookupSymbol<func::FuncOp>(getFunctionName(stage.name, function));
   }
@@ -109,17 +75,12 @@ private:
   }
 
   void declareStorages() {
-    func::FuncOp first = lookup(stages.front(), StageFunction::forward);
-    func::FuncOp last = lookup(stages.back(), StageFunction::forward);
-    declare(Role::tokens, {microBatches}, first.getArgumentTypes()[0]);
+    declareInputs();
     if (predict) {
-      declare(Role::logits, {microBatches}, getSumType(findLoss(last).getLogits().getType()));
+      CrossEntropyOp loss = findLoss(lookup(stages.back(), StageFunction::forward),
+                                     stages.back().find(Role::targets));
+      declare(Role::logits, {microBatches}, getSumType(loss.getLogits().getType()));
     } else {
-      declare(Role::targets, {microBatches}, last.getArgumentTypes()[1]);
-      if (llvm::any_of(stages, [](const Stage &stage) { return stage.documents; }))
-        declare(Role::document_starts, {microBatches}, last.getArgumentTypes()[1]);
-      if (const int64_t keys = countKeys(stages))
-        declare(Role::dropout_keys, {keys, microBatches}, last.getArgumentTypes()[1]);
       for (Role role : {Role::loss_gradients, Role::loss})
         declare(role, {microBatches}, RankedTensorType::get({}, builder.getF32Type()));
     }
@@ -141,22 +102,36 @@ private:
       storage->setDiscardableAttr(kPlaceAttr, place);
   }
 
+  /// Declares the inputs of the model. Each has the type of an argument that takes it.
+  void declareInputs() {
+    for (Role role : {Role::tokens, Role::targets, Role::document_starts, Role::dropout_keys}) {
+      auto stage = llvm::find_if(stages, [&](const Stage &each) { return each.takes(role); });
+      if (stage == stages.end() || (predict && role == Role::targets))
+        continue;
+      SmallVector<int64_t> dims{microBatches};
+      if (role == Role::dropout_keys)
+        dims.insert(dims.begin(), countKeys(stages));
+      declare(role, dims,
+              lookup(*stage, StageFunction::forward).getArgumentTypes()[*stage->find(role)]);
+    }
+  }
+
   /// Declares storages for the results of all stages but the last, and for their gradients.
   void declareBoundaries() {
-    for (const ResultStorage &each : assignEntries(stages, module)) {
+    for (const ResultStorage &each : assignEntries(stages)) {
       declare(Role::checkpoints, {each.results, microBatches}, each.type, each.of);
       if (!predict && each.gradients > 0)
         declare(Role::boundary_gradients, {each.gradients, microBatches}, each.type, each.of);
     }
     for (const Stage &stage : stages)
-      if (stage.isSide && !predict)
-        declare(Role::boundary_gradients, {microBatches},
-                getSumType(lookup(stage, StageFunction::forward).getResultTypes()[0]),
-                sumName(stage));
+      for (const StageResult &result : stage.results)
+        if (result.hasGradient && result.summed && !predict)
+          declare(Role::boundary_gradients, {microBatches}, getSumType(result.type),
+                  sumName(result));
   }
 
-  /// The name of the storage in which the gradients of a side input are added up.
-  static std::string sumName(const Stage &stage) { return stage.name + ".sum"; }
+  /// The name of the storage in which gradients of a result are added up.
+  static std::string sumName(const StageResult &result) { return result.name + ".sum"; }
 
   /// The name of the storage of a saved value. A stage has one for each element type, and one for
   /// each value that has a place of its own, by the value's name.
@@ -238,10 +213,16 @@ private:
     int64_t first, end;
     bool saving = false;
   };
-  SmallVector<Segment, 2> segmentsOf(const Stage &stage) {
-    const int64_t saves = stage.repeat - stage.saving; // from there on
-    SmallVector<Segment, 2> segments{{0, saves, false}, {saves, stage.repeat, true}};
+  SmallVector<Segment, 3> segmentsOf(const Stage &stage, bool training = true) {
+    // The first layer that saves.
+    const int64_t saves = stage.repeat - (training ? stage.saving : 0);
+    SmallVector<Segment, 3> segments{{0, saves, false}, {saves, stage.repeat, true}};
     llvm::erase_if(segments, [](const Segment &segment) { return segment.first == segment.end; });
+    // The first layer reads and writes elsewhere.
+    if (Segment &first = segments.front(); stage.beginsApart() && first.end > 1) {
+      first.first = 1;
+      segments.insert(segments.begin(), Segment{0, 1, first.saving});
+    }
     return segments;
   }
   /// The entries of what a stage saves, from the first layer that does.
@@ -249,22 +230,20 @@ private:
     return shifted(layer, layer ? stage.saving - stage.repeat : 0);
   }
 
-  const Stage &before(const Stage &stage) { return stages[&stage - stages.begin() - 1]; }
-
-  /// Reads the activations that an instance takes. The targets, if `targets`, the starts of
-  /// documents and keys of dropout stand before the side inputs.
-  SmallVector<Value> readInputs(const Stage &stage, Value layer, Value m, bool targets) {
+  /// Reads the activations that an instance takes. The targets are not among them if `logits`.
+  SmallVector<Value> readInputs(const Stage &stage, const Segment &segment, Value layer, Value m,
+                                bool logits = false) {
     SmallVector<Value> inputs;
-    inputs.push_back(stage.first ? read(Role::tokens, m)
-                                 : read(Role::checkpoints, before(stage).lastResult(), layer, m));
-    if (targets)
-      inputs.push_back(read(Role::targets, m));
-    if (stage.documents)
-      inputs.push_back(read(Role::document_starts, m));
-    if (stage.keys)
-      inputs.push_back(read(Role::dropout_keys, {shifted(layer, *stage.keys), m}));
-    for (unsigned side : stage.sides)
-      inputs.push_back(read(Role::checkpoints, stages[side].lastResult(), Value(), m));
+    for (auto [i, input] : llvm::enumerate(stage.inputs)) {
+      if (input.isResult(segment.first)) {
+        auto [range, moves] = locate(stages, stage, unsigned(i), segment.first);
+        inputs.push_back(read(Role::checkpoints, range, moves ? layer : Value(), m));
+      } else if (input.role == Role::dropout_keys) {
+        inputs.push_back(read(input.role, {shifted(layer, stage.keys), m}));
+      } else if (input.role != Role::targets || !logits) {
+        inputs.push_back(read(input.role, m));
+      }
+    }
     return inputs;
   }
 
@@ -298,27 +277,25 @@ private:
   }
 
   /// Builds the forward pass of one instance.
-  void forwardInstance(const Stage &stage, Value layer, Value m, bool saving) {
+  void forwardInstance(const Stage &stage, const Segment &segment, Value layer, Value m) {
     func::FuncOp callee =
-        lookup(stage, saving ? StageFunction::forward_saving : StageFunction::forward);
+        lookup(stage, segment.saving ? StageFunction::forward_saving : StageFunction::forward);
     loc = callee.getLoc();
-    auto outputs = call(callee, readInputs(stage, layer, m, stage.targets), layer, m, stage);
-    write(outputs[0], Role::checkpoints, stage.result, layer, m);
+    auto outputs = call(callee, readInputs(stage, segment, layer, m), layer, m, stage);
+    for (auto [result, value] : llvm::zip(stage.results, outputs))
+      write(value, Role::checkpoints, result.value, layer, m);
     for (auto [slot, value] : llvm::zip(CallLayout::get(callee).outputs, outputs))
       if (slot.kind == CallSlot::Kind::saved)
         write(value, Role::saved, {savedEntry(stage, layer), m}, savedName(stage, slot));
   }
 
   void forwardStage(const Stage &stage, Value m, bool training) {
-    SmallVector<Segment, 2> segments{{0, stage.repeat}};
-    if (training)
-      segments = segmentsOf(stage);
-    for (const Segment &segment : segments) {
+    for (const Segment &segment : segmentsOf(stage, training)) {
       if (stage.repeat == 1)
-        return forwardInstance(stage, Value(), m, segment.saving);
+        return forwardInstance(stage, segment, Value(), m);
       OpBuilder::InsertionGuard guard(builder);
       LoopOp layers = loop(Dimension::layer, segment.first, segment.end, LoopOrder::forward);
-      forwardInstance(stage, layers.getInductionVar(), m, segment.saving);
+      forwardInstance(stage, segment, layers.getInductionVar(), m);
     }
   }
 
@@ -345,16 +322,18 @@ private:
     return first ? first : constantBit(true);
   }
 
-  /// Adds the gradients of side inputs and of parameters to their storages.
+  /// Adds the gradients of shared inputs and of parameters to their storages.
   void accumulateGradients(const CallLayout &layout, ArrayRef<Value> outputs, Value layer, Value m,
                            const Stage &stage, const Segment &segment) {
     const Segment only{0, 1};
-    auto sides =
-        llvm::make_filter_range(stage.sides, [&](unsigned side) { return stages[side].trains; });
-    auto side = sides.begin();
+    auto added = llvm::make_filter_range(
+        stage.inputs, [](const StageInput &each) { return each.hasGradient && !each.given; });
+    auto input = added.begin();
     for (auto [slot, value] : llvm::zip(layout.outputs, outputs)) {
-      if (slot.kind == CallSlot::Kind::sum && side != sides.end()) {
-        std::string storage = getStorageName(Role::boundary_gradients, sumName(stages[*side++]));
+      if (slot.kind == CallSlot::Kind::sum) {
+        const StageResult &result = stages[input->stage].results[input->result];
+        ++input;
+        std::string storage = getStorageName(Role::boundary_gradients, sumName(result));
         Value first = isFirst(storage, only, {layer});
         AccumulateOp::create(builder, loc, value, storage, m, first);
       } else if (slot.kind == CallSlot::Kind::group) {
@@ -371,34 +350,50 @@ private:
         lookup(stage, segment.saving && stage.savesSome() ? StageFunction::backward_saved
                                                           : StageFunction::backward);
     loc = callee.getLoc();
-    SmallVector<Value> inputs = readInputs(stage, layer, m, stage.targets);
-    if (stage.last)
-      inputs.push_back(read(Role::loss_gradients, m));
-    else
-      inputs.push_back(read(Role::boundary_gradients, stage.gradient, layer, m));
+    SmallVector<Value> inputs = readInputs(stage, segment, layer, m);
+    for (const StageResult &result : stage.results)
+      if (stage.last)
+        inputs.push_back(read(Role::loss_gradients, m));
+      else if (result.hasGradient)
+        inputs.push_back(read(Role::boundary_gradients, result.gradient, layer, m));
     auto outputs = call(callee, inputs, layer, m, stage);
+    const CallLayout layout = CallLayout::get(callee);
+    SmallVector<Value> written;
+    for (auto [slot, value] : llvm::zip(layout.outputs, outputs))
+      if (slot.kind == CallSlot::Kind::activation)
+        written.push_back(value);
     unsigned next = 0;
     if (stage.last)
-      write(outputs[next++], Role::loss, m);
-    if (stage.givesGradient)
-      write(outputs[next++], Role::boundary_gradients, before(stage).givenGradient(), layer, m);
-    accumulateGradients(CallLayout::get(callee), outputs, layer, m, stage, segment);
+      write(written[next++], Role::loss, m);
+    for (auto [i, input] : llvm::enumerate(stage.inputs)) {
+      if (!input.hasGradient || !input.given)
+        continue;
+      auto [range, moves] = locate(stages, stage, unsigned(i), segment.first, /*gradient=*/true);
+      write(written[next++], Role::boundary_gradients, range, moves ? layer : Value(), m);
+    }
+    accumulateGradients(layout, outputs, layer, m, stage, segment);
   }
 
-  /// Adds the gradients from side inputs to the gradient from the next stage.
-  void sumGradients(const Stage &stage, Value m) {
-    func::FuncOp callee = lookup(stage, StageFunction::sum);
+  /// Adds up the gradients that the uses of a result give.
+  void sumGradients(const Stage &stage, const StageResult &result, Value m) {
+    auto callee =
+        module.lookupSymbol<func::FuncOp>(getFunctionName(result.name, StageFunction::sum));
     loc = callee.getLoc();
-    Value given = read(Role::boundary_gradients, stage.givenGradient(), Value(), m);
-    Value sides = read(Role::boundary_gradients, m, sumName(stage));
-    auto outputs = call(callee, {given, sides}, Value(), m, stage);
-    write(outputs[0], Role::boundary_gradients, stage.lastGradient(), Value(), m);
+    SmallVector<Value> parts;
+    for (const EntryRange &part : result.parts)
+      parts.push_back(read(Role::boundary_gradients, part, Value(), m));
+    if (result.summed)
+      parts.push_back(read(Role::boundary_gradients, m, sumName(result)));
+    auto outputs = call(callee, parts, Value(), m, stage);
+    write(outputs[0], Role::boundary_gradients, result.gradient.shifted(stage.repeat - 1), Value(),
+          m);
   }
 
   void backwardStage(const Stage &stage, Value m) {
-    if (stage.isSide)
-      sumGradients(stage, m);
-    const SmallVector<Segment, 2> segments = segmentsOf(stage);
+    for (const StageResult &result : stage.results)
+      if (result.hasSum())
+        sumGradients(stage, result, m);
+    const SmallVector<Segment, 3> segments = segmentsOf(stage);
     for (const Segment &segment : llvm::reverse(segments)) {
       if (stage.repeat == 1)
         return backwardInstance(stage, segment, Value(), m);
@@ -471,10 +466,9 @@ private:
     const Stage &last = stages.back();
     func::FuncOp callee = lookup(last, StageFunction::forward);
     if (logits)
-      callee = createLogits(callee, last.name);
+      callee = createLogits(callee, last.name, *last.find(Role::targets));
     loc = callee.getLoc();
-    auto outputs =
-        call(callee, readInputs(last, Value(), m, /*targets=*/!logits), Value(), m, last);
+    auto outputs = call(callee, readInputs(last, {0, 1}, Value(), m, logits), Value(), m, last);
     write(outputs[0], logits ? Role::logits : Role::loss, m);
   }
 

@@ -15,10 +15,11 @@ def BuildStep : BoaPass<"boa-build-step"> {
     Declares the storages and builds the entry points @step and @evaluate in the
     plain order: micro-batches outside, layers inside, the optimizer at the end.
 
-    Instances of stages whose results have one type, one after another, share a storage of
-    checkpoints. Where types differ there are several: `@checkpoints.embed`. Gradients of
-    side inputs are accumulated in `@boundary_gradients.NAME.sum`. The first contribution
-    in program order sets the entry. What layers save is in `@saved.NAME`, values with a
+    Results of one type, one of which goes on from another, share a storage of
+    checkpoints. Where types differ there are several: `@checkpoints.embed`, `@checkpoints.embed.1`
+    for a second result. If a layer's argument is stored elsewhere, the first layer has a loop by
+    itself. Gradients of shared results are accumulated in `@boundary_gradients.NAME.sum`. The first
+    contribution in program order sets the entry. What layers save is in `@saved.NAME`, values with a
     place of their own in `@saved.NAME.VALUE`. A frozen group has a storage of weights alone, and no
     update.
 
@@ -27,7 +28,7 @@ def BuildStep : BoaPass<"boa-build-step"> {
 
     Before:
     ```mlir before Inputs/tiny.mlir --boa-differentiate
-    boa.stage @block_forward repeat 3
+    boa.stage @block_forward(@embed_forward) repeat 3
     ...
     func.func @block_backward(%x: tensor<2x16x512xf32>, %w: tensor<512x512xf32> {boa.param = @block::@w}, ...
     ```

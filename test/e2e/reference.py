@@ -10,15 +10,16 @@ import re
 
 
 def parse(text):
-    """Stages in order: {"name", "repeat", "ops": [(result, op, operands, attributes)]}."""
+    """Stages in order: {"name", "repeat", "arguments", "ops": [(result, op, operands, attributes)],
+    "return"}."""
     stages = []
     for line in text.splitlines():
         words = line.split()
         if words[0] == "stage":
             stages.append({"name": words[1], "repeat": int(words[3]) if len(words) > 2 else 1,
-                           "ops": []})
+                           "arguments": [], "ops": []})
         elif words[0] == "return":
-            stages[-1]["return"] = words[1]
+            stages[-1]["return"] = line.split(maxsplit=1)[1].split(", ")
         elif words[0].startswith("%"):
             match = re.match(r"  (%\d+) = (\w+) ([^{:]*)(?:\{(.*)\} )?: (.*)", line)
             result, op, operands, attributes, shapes = match.groups()
@@ -26,6 +27,8 @@ def parse(text):
                          for pair in (attributes or "").split(", ") if pair)
             given["results"] = len(re.findall(r"\[", shapes))
             stages[-1]["ops"].append((result, op, operands.strip().split(", "), given))
+        elif words[0] not in ("group", "param"):
+            stages[-1]["arguments"].append(words[0])
     return stages
 
 
@@ -147,11 +150,17 @@ OPS = {"linear": linear, "add": add, "mul": mul, "scale": scale, "gelu": gelu, "
 
 def loss_of(stages, shapes, tensors, tokens, targets):
     """`stages`: of parse. `tensors`: values by name, `encoder.0.norm`, in row-major order."""
-    values = {}
-    x = None
+    values = {}  # results, "embed" and "embed#1"
+    before = None
 
-    def run(stage, layer):
-        env = {"input": x}
+    def take(argument):
+        """What an argument of the model takes. Tokens and targets are known."""
+        if argument == "input":
+            return values.get(before)
+        return values[argument.rstrip("'")[7:-1]] if argument.startswith("result(") else None
+
+    def run(stage, layer, carried):
+        env = dict(zip(stage["arguments"], [*carried, *map(take, stage["arguments"][len(carried):])]))
 
         def value(name):
             if name.startswith("@"):
@@ -161,8 +170,6 @@ def loss_of(stages, shapes, tensors, tokens, targets):
                 if name not in tensors: # of one layer of several
                     name = f"{group}.{layer}.{parameter}"
                 return matrix(tensors[name], shapes[name])
-            if name.startswith("result("):
-                return values[name[7:-1]]
             return env[name]
 
         for result, op, operands, given in stage["ops"]:
@@ -177,10 +184,13 @@ def loss_of(stages, shapes, tensors, tokens, targets):
             else:
                 attributes = {key: item for key, item in given.items() if key != "results"}
                 env[result] = OPS[op](*map(value, operands), **attributes)
-        return env[stage["return"]]
+        return [env[name] for name in stage["return"]]
 
     for stage in stages:
+        results = []
         for layer in range(stage["repeat"]):
-            x = run(stage, layer)
-        values[stage["name"]] = x
-    return x
+            results = run(stage, layer, results)
+        before = stage["name"]
+        for i, result in enumerate(results):
+            values[f"{before}#{i}" if i else before] = result
+    return results[0]

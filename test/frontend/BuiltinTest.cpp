@@ -42,10 +42,9 @@ TEST(BuiltinTest, FunctionsOfOtherFrameworks) {
 
 // A target that is left out is -1, which is no row of the table.
 TEST(BuiltinTest, TargetsAreNoTokens) {
-  EXPECT_EQ(
-      refusal("linear(x, transpose(embed.wte))",
-              "linear(x + embedding(embed.wte, targets), transpose(embed.wte))"),
-      R"(tiny.boa:14:58: error: expected the tokens that the first stage takes but found the targets
+  EXPECT_EQ(refusal("linear(x, transpose(embed.wte))",
+                    "linear(x + embedding(embed.wte, targets), transpose(embed.wte))"),
+            R"(tiny.boa:14:58: error: expected the tokens of the model but found the targets
     return cross_entropy(linear(x + embedding(embed.wte, targets), transpose(embed.wte)), targets)
                                                          ^~~~~~~
 )");

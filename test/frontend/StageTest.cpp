@@ -126,11 +126,102 @@ TEST(StageTest, OrderOfArguments) {
   layer block(x: [context, width], start: [context, width]) -> [context, width] repeat depth {
                                    ^~~~~
 )");
+  // A stage that names what it takes may leave out the result before it.
+  EXPECT_EQ(compileText(edited("block(x: [context, width])", "block(x: [context, width] = embed)"))
+                .diagnostics,
+            "");
+}
+
+namespace {
+/// The specification whose first stage returns the tokens, too.
+std::string returningTokens(const std::string &types, const std::string &values) {
+  std::string text = edited("token) -> [context, width] {", "token) -> " + types + " {");
+  return text.replace(text.find("return embedding(wte, tokens)"), 29, "return " + values);
+}
+const std::string kTwo = "([context, width], [context] token)";
+} // namespace
+
+// A stage returns several values. Later stages take them in order, by number, or not at all.
+TEST(StageTest, SeveralResults) {
+  const std::string two = returningTokens(kTwo, "(embedding(wte, tokens), tokens)");
+  EXPECT_EQ(compileText(two).diagnostics, "");
+  std::string text = two;
+  text.replace(text.find("block(x: [context, width])"), 26,
+               "block(x: [context, width], t: [context] token = embed[2])");
+  EXPECT_EQ(compileText(text).diagnostics,
+            R"(tiny.boa:6:57: error: expected one of the 2 results of 'embed', from 0, but found 2
+  layer block(x: [context, width], t: [context] token = embed[2]) -> [context, width] repeat depth {
+                                                        ^~~~~
+tiny.boa:2:43: note: returned here
+  stage embed(tokens: [context] token) -> ([context, width], [context] token) {
+                                          ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+)");
+  EXPECT_EQ(compileText(returningTokens(kTwo, "embedding(wte, tokens)")).diagnostics,
+            R"(tiny.boa:4:12: error: expected stage 'embed' to return 2 values but found 1
+    return embedding(wte, tokens)
+           ^~~~~~~~~~~~~~~~~~~~~~
+tiny.boa:2:43: note: declared here
+  stage embed(tokens: [context] token) -> ([context, width], [context] token) {
+                                          ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+)");
+}
+
+// Only the model's own tokens are rows of a table.
+TEST(StageTest, EmbeddingOfPassedTokens) {
+  std::string text = returningTokens(kTwo, "(embedding(wte, tokens), tokens)");
+  text.replace(text.find("block(x: [context, width])"), 26,
+               "block(x: [context, width], t: [context] token)");
+  text.replace(text.find("return x +"), 10, "return x + embedding(embed.wte, t) +");
   EXPECT_EQ(
-      refusal("block(x: [context, width])", "block(x: [context, width] = embed)"),
-      R"(tiny.boa:6:9: error: expected one argument, the result of the stage before, but found 0; 1 more names a stage
-  layer block(x: [context, width] = embed) -> [context, width] repeat depth {
-        ^~~~~
+      compileText(text).diagnostics,
+      R"(tiny.boa:11:37: error: expected the tokens of the model but found what a stage returns
+    return x + embedding(embed.wte, t) + attention(q, k, v, heads, causal)
+                                    ^
+)");
+  text.replace(text.find("t: [context] token)"), 19, "t: [context] token = tokens)");
+  EXPECT_EQ(compileText(text).diagnostics, "");
+}
+
+// A layer carries as many values as it returns.
+TEST(StageTest, LayerOfSeveralResults) {
+  std::string text = edited("x: [context, width]) -> [context, width] repeat",
+                            "x: [context, width]) -> ([context, width], [context, width]) repeat");
+  EXPECT_EQ(
+      compileText(text).diagnostics,
+      R"(tiny.boa:6:39: error: expected a layer to return no more values than it takes, 1, but found 2
+  layer block(x: [context, width]) -> ([context, width], [context, width]) repeat depth {
+                                      ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+)");
+}
+
+// Layers may carry a result in two arguments. One layer carries nothing on: it takes it twice.
+TEST(StageTest, LayersOfOneResult) {
+  std::string text =
+      edited("  stage head(x: [context, width], targets: [context] token)",
+             "  layer more(x: [context, width] = embed, y: [context, width] = embed) -> ([context, "
+             "width], [context, width]) repeat depth {\n    return (y, x)\n  }\n  stage head(x: "
+             "[context, width], targets: [context] token, z: [context, width] = block)");
+  text.replace(text.find("linear(x, transpose"), 8, "linear(x + z");
+  EXPECT_EQ(compileText(text).diagnostics, "");
+  text.insert(text.rfind("repeat depth") + 12, " / 2");
+  EXPECT_EQ(compileText(text).diagnostics,
+            R"(tiny.boa:13:65: error: the result of 'embed' is an argument already
+  layer more(x: [context, width] = embed, y: [context, width] = embed) -> ([context, width], [context, width]) repeat depth / 2 {
+                                                                ^~~~~
+tiny.boa:13:14: note: this one has it
+  layer more(x: [context, width] = embed, y: [context, width] = embed) -> ([context, width], [context, width]) repeat depth / 2 {
+             ^
+)");
+}
+
+// A stage of which nobody takes a result would not be trained.
+TEST(StageTest, ResultThatNobodyTakes) {
+  EXPECT_EQ(refusal("  stage head(x: [context, width], targets: [context] token)",
+                    kScaleLayer + " repeat 2 {\n    return x * block.g\n  }\n  stage head(targets: "
+                                  "[context] token, x: [context, width] = block)"),
+            R"(tiny.boa:13:9: error: no later stage takes what 'more' returns
+  layer more(x: [context, width]) -> [context, width] repeat 2 {
+        ^~~~
 )");
 }
 

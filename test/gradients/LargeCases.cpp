@@ -147,14 +147,16 @@ std::string blockHead(int64_t batch, int64_t time, int64_t width, int64_t vocab)
   return substitute(R"(
 func.func @f(%x: $X$, %targets: $I$, %w: $W$) -> (tensor<WIDE>) {
   %logits = boa.linear %x, %w transpose : ($X$, $W$) -> $L$
-  %none = boa.cross_entropy_begin %targets : ($I$) -> $S$
-  %sums = boa.cross_entropy_block %none, %logits : ($S$, $L$) -> $S$
-  %loss = boa.cross_entropy_end %sums, %targets : ($S$, $I$) -> tensor<WIDE>
+  %none = arith.constant dense<-1.0e30> : $S$
+  %zero = arith.constant dense<0.0> : $S$
+  %log, %logit = boa.cross_entropy_block %none, %zero, %targets, %logits
+      : ($S$, $S$, $I$, $L$) -> ($S$, $S$)
+  %loss = boa.cross_entropy_end %log, %logit, %targets : ($S$, $S$, $I$) -> tensor<WIDE>
   return %loss : tensor<WIDE>
 })",
                     {{"I", tensor({batch, time}, "i32")},
                      {"W", tensor({vocab, width})},
-                     {"S", tensor({batch, 3, time}, "WIDE")},
+                     {"S", tensor({batch, time}, "WIDE")},
                      {"X", tensor({batch, time, width})},
                      {"L", tensor({batch, time, vocab})}});
 }

@@ -295,19 +295,16 @@ Case makeEmbedding(const std::string &name, int64_t vocab, int64_t width,
 Case makeEmbeddingBlocks(const std::string &name, int64_t first, int64_t second, int64_t width,
                          std::vector<int64_t> shape) {
   const std::string x = tensor({first, width}), y = tensor({second, width}),
-                    tokens = tensor(shape, "i32"), found = tensor({shape[0], shape[1], width + 3}),
-                    rows = tensor({shape[0], shape[1], width}),
-                    rest = tensor({shape[0], shape[1], 3});
-  auto block = [&](const char *to, const char *from, const char *table, const std::string &type) {
-    return std::string("  %") + to + " = boa.embedding_block %" + from + ", %" + table + " : (" +
-           found + ", " + type + ") -> " + found + "\n";
+                    tokens = tensor(shape, "i32"), rows = tensor({shape[0], shape[1], width});
+  auto block = [&](const char *to, const char *table, const char *from, const std::string &type) {
+    return std::string("  %") + to + " = boa.embedding %" + table + ", %" + from + " partial : (" +
+           type + ", " + tokens + ") -> " + rows + "\n";
   };
   return {name,
           function({x, y, tokens},
-                   "  %s = boa.embedding_begin %a2 : (" + tokens + ") -> " + found + "\n" +
-                       block("t", "s", "a0", x) + block("u", "t", "a1", y) +
-                       "  %y, %rest = boa.split %u : (" + found + ") -> (" + rows + ", " + rest +
-                       ")",
+                   block("s", "a0", "a2", x) + "  %rest = boa.rebase %a2 by " +
+                       std::to_string(first) + " : " + tokens + "\n" + block("t", "a1", "rest", y) +
+                       "  %y = boa.add %s, %t : " + rows + ", " + rows,
                    "%y", rows),
           [=](Operands operands, Arguments a) -> Results {
             Operand whole = operands[0];
@@ -335,18 +332,21 @@ Case makeCrossEntropy(const std::string &name, std::vector<int64_t> shape, int64
 Case makeCrossEntropyBlocks(const std::string &name, std::vector<int64_t> shape, int64_t first,
                             int64_t second, bool ignored) {
   const std::string targets = tensor(shape, "i32");
-  const std::string sums = tensor({shape[0], 3, shape[1]}, "WIDE");
+  const std::string values = tensor(shape, "WIDE"), two = values + ", " + values;
   const std::string x = tensor({shape[0], shape[1], first}),
                     y = tensor({shape[0], shape[1], second});
   auto block = [&](const char *to, const char *from, const char *logits, const std::string &type) {
-    return std::string("  %") + to + " = boa.cross_entropy_block %" + from + ", %" + logits +
-           " : (" + sums + ", " + type + ") -> " + sums + "\n";
+    return std::string("  ") + to + " = boa.cross_entropy_block " + from + ", %" + logits + " : (" +
+           two + ", " + targets + ", " + type + ") -> (" + two + ")\n";
   };
   return {name,
           function({x, y, targets},
-                   "  %s = boa.cross_entropy_begin %a2 : (" + targets + ") -> " + sums + "\n" +
-                       block("t", "s", "a0", x) + block("u", "t", "a1", y) +
-                       "  %y = boa.cross_entropy_end %u, %a2 : (" + sums + ", " + targets +
+                   "  %l0 = arith.constant dense<-1.0e30> : " + values +
+                       "\n  %t0 = arith.constant dense<0.0> : " + values + "\n" +
+                       block("%l1, %t1", "%l0, %t0, %a2", "a0", x) +
+                       "  %rest = boa.rebase %a2 by " + std::to_string(first) + " : " + targets +
+                       "\n" + block("%l2, %t2", "%l1, %t1, %rest", "a1", y) +
+                       "  %y = boa.cross_entropy_end %l2, %t2, %a2 : (" + two + ", " + targets +
                        ") -> tensor<WIDE>",
                    "%y", "tensor<WIDE>"),
           [=](Operands operands, Arguments a) -> Results {

@@ -71,7 +71,7 @@
 
 // RUN: sed -E 's/boa.name = "(n|m)"/boa.activation = {save = false}/' %s | boa-opt --boa-verify-model --boa-differentiate --boa-build-step \
 // RUN:   | FileCheck %s --check-prefix=SOME
-// SOME:       boa.stage @block_forward repeat 3 saves 2
+// SOME:       boa.stage @block_forward(@embed_forward) repeat 3 saves 2
 // SOME-LABEL: func.func @block_backward_saved
 // SOME:         boa.rms_norm
 // SOME-NOT:     boa.linear {{.*}} -> tensor<2x16x128xf32>
@@ -91,9 +91,9 @@ boa.group @block repeat 3 {
   boa.param @up : tensor<64x128xf32> = "ones"
   boa.param @down : tensor<128x64xf32> = "ones"
 }
-boa.stage @embed_forward
-boa.stage @block_forward repeat 3
-boa.stage @head_forward
+boa.stage @embed_forward(tokens)
+boa.stage @block_forward(@embed_forward) repeat 3
+boa.stage @head_forward(@block_forward, targets)
 func.func @embed_forward(%tokens: tensor<2x16xi32>, %wte: tensor<32x64xf32> {boa.param = @embed::@wte}) -> tensor<2x16x64xf32> {
   %0 = boa.embedding %wte, %tokens : (tensor<32x64xf32>, tensor<2x16xi32>) -> tensor<2x16x64xf32>
   return %0 : tensor<2x16x64xf32>

@@ -30,23 +30,26 @@ boa.group @params.head repeat 1 {
   boa.param @w : tensor<8x16xf32> = "normal" 2.0e-02 lr_scale 5.0e-01
 }
 
-// CHECK: boa.stage @embed.begin_forward
-// CHECK-NEXT: boa.stage @embed.blocks_forward repeat 4
-// CHECK-NEXT: boa.stage @embed_forward
-// CHECK-NEXT: boa.stage @head_forward
-// CHECK-NEXT: boa.stage @head.begin_forward targets
-// CHECK-NEXT: boa.stage @head.blocks_forward repeat 4 takes [@head_forward]
-// CHECK-NEXT: boa.stage @head.loss_forward
-boa.stage @embed_forward
-boa.stage @head_forward
+// CHECK: boa.stage @embed.begin_forward(tokens)
+// CHECK-NEXT: boa.stage @embed.blocks_forward(@embed.begin_forward, @embed.begin_forward[1]) repeat 4
+// CHECK-NEXT: boa.stage @embed_forward(@embed.blocks_forward)
+// CHECK-NEXT: boa.stage @head_forward(@embed_forward)
+// CHECK-NEXT: boa.stage @head.begin_forward(targets)
+// CHECK-NEXT: boa.stage @head.blocks_forward(@head.begin_forward, @head.begin_forward[1], @head.begin_forward[2], @head_forward) repeat 4
+// CHECK-NEXT: boa.stage @head.loss_forward(@head.blocks_forward, @head.blocks_forward[1], targets)
+boa.stage @embed_forward(tokens)
+boa.stage @head_forward(@embed_forward, targets)
 
-// CHECK: func.func @embed.begin_forward(%[[T:.*]]: tensor<2x4xi32>) -> tensor<2x4x11xf32>
-// CHECK-NEXT: boa.embedding_begin %[[T]]
-// CHECK: func.func @embed.blocks_forward(%[[F:.*]]: tensor<2x4x11xf32>, %[[W:.*]]: tensor<4x8xf32> {boa.param = @blocks.embed::@table}) -> tensor<2x4x11xf32>
-// CHECK-NEXT: boa.embedding_block %[[F]], %[[W]]
-// CHECK: func.func @embed_forward(%[[F:.*]]: tensor<2x4x11xf32>, %[[P:.*]]: tensor<4x8xf32> {boa.param = @params.embed::@position}) -> tensor<2x4x8xf32>
-// CHECK-NEXT: %[[Y:.*]]:2 = boa.split %[[F]] : (tensor<2x4x11xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x3xf32>)
-// CHECK-NEXT: boa.add %[[Y]]#0, %[[P]]
+// CHECK: func.func @embed.begin_forward(%[[T:.*]]: tensor<2x4xi32>) -> (tensor<2x4x8xf32>, tensor<2x4xi32>)
+// CHECK-NEXT: %[[Y:.*]] = arith.constant dense<0.000000e+00> : tensor<2x4x8xf32>
+// CHECK-NEXT: return %[[Y]], %[[T]]
+// CHECK: func.func @embed.blocks_forward(%[[Y:.*]]: tensor<2x4x8xf32>, %[[T:.*]]: tensor<2x4xi32>, %[[W:.*]]: tensor<4x8xf32> {boa.param = @blocks.embed::@table}) -> (tensor<2x4x8xf32>, tensor<2x4xi32>)
+// CHECK-NEXT: %[[ROWS:.*]] = boa.embedding %[[W]], %[[T]] partial
+// CHECK-NEXT: %[[NEXT:.*]] = boa.add %[[Y]], %[[ROWS]]
+// CHECK-NEXT: %[[REST:.*]] = boa.rebase %[[T]] by 4
+// CHECK-NEXT: return %[[NEXT]], %[[REST]]
+// CHECK: func.func @embed_forward(%[[Y:.*]]: tensor<2x4x8xf32>, %[[P:.*]]: tensor<4x8xf32> {boa.param = @params.embed::@position}) -> tensor<2x4x8xf32>
+// CHECK-NEXT: boa.add %[[Y]], %[[P]]
 func.func @embed_forward(%tokens: tensor<2x4xi32>,
                          %table: tensor<16x8xf32> {boa.param = @params.embed::@table},
                          %p: tensor<4x8xf32> {boa.param = @params.embed::@position})
@@ -59,14 +62,17 @@ func.func @embed_forward(%tokens: tensor<2x4xi32>,
 // CHECK: func.func @head_forward(%{{.*}}: tensor<2x4x8xf32>, %{{.*}}: tensor<8xf32> {boa.param = @params.head::@norm}) -> tensor<2x4x8xf32>
 // CHECK-NEXT: boa.rms_norm
 // CHECK-NEXT: return
-// CHECK: func.func @head.begin_forward(%{{.*}}: tensor<2x4x8xf32>, %[[T:.*]]: tensor<2x4xi32>) -> tensor<2x3x4xf32>
-// CHECK-NEXT: boa.cross_entropy_begin %[[T]]
+// CHECK: func.func @head.begin_forward(%[[T:.*]]: tensor<2x4xi32>) -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xi32>)
+// CHECK-NEXT: %[[L:.*]] = arith.constant dense<-1.000000e+30> : tensor<2x4xf32>
+// CHECK-NEXT: %[[G:.*]] = arith.constant dense<0.000000e+00> : tensor<2x4xf32>
+// CHECK-NEXT: return %[[L]], %[[G]], %[[T]]
 // The product is computed again, whatever the plan keeps.
-// CHECK: func.func @head.blocks_forward(%[[S:.*]]: tensor<2x3x4xf32>, %[[X:.*]]: tensor<2x4x8xf32>, %[[W:.*]]: tensor<8x4xf32> {boa.param = @blocks.head::@w}, %[[B:.*]]: tensor<4xf32> {boa.param = @blocks.head::@b}) -> tensor<2x3x4xf32>
+// CHECK: func.func @head.blocks_forward(%[[L:.*]]: tensor<2x4xf32>, %[[G:.*]]: tensor<2x4xf32>, %[[T:.*]]: tensor<2x4xi32>, %[[X:.*]]: tensor<2x4x8xf32>, %[[W:.*]]: tensor<8x4xf32> {boa.param = @blocks.head::@w}, %[[B:.*]]: tensor<4xf32> {boa.param = @blocks.head::@b}) -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xi32>)
 // CHECK-NEXT: %[[Z:.*]] = boa.linear %[[X]], %[[W]] bias %[[B]] {boa.activation = {save = false}}
-// CHECK-NEXT: boa.cross_entropy_block %[[S]], %[[Z]]
-// CHECK: func.func @head.loss_forward(
-// CHECK-NEXT: boa.cross_entropy_end
+// CHECK-NEXT: boa.cross_entropy_block %[[L]], %[[G]], %[[T]], %[[Z]]
+// CHECK-NEXT: boa.rebase %[[T]] by 4
+// CHECK: func.func @head.loss_forward(%[[L:.*]]: tensor<2x4xf32>, %[[G:.*]]: tensor<2x4xf32>, %[[T:.*]]: tensor<2x4xi32>) -> tensor<f32>
+// CHECK-NEXT: boa.cross_entropy_end %[[L]], %[[G]], %[[T]]
 func.func @head_forward(%x: tensor<2x4x8xf32>, %targets: tensor<2x4xi32>,
                         %norm: tensor<8xf32> {boa.param = @params.head::@norm},
                         %w: tensor<8x16xf32> {boa.param = @params.head::@w},

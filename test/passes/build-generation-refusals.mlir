@@ -9,13 +9,13 @@ module {
 // Calls are made of functions by their places in the chain.
 
 module {
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<1x4xi32>) -> tensor<1x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<1x4x8xf32>
     return %0 : tensor<1x4x8xf32>
   }
-  // expected-error @below {{expected the prefill function of stage a to take 1 activations and to return 1, and 0 gradients of side inputs, but found 2, 1 and 0}}
+  // expected-error @below {{expected the prefill function of stage a to take 1 activations and to return 1, and 0 gradients to add up, but found 2, 1 and 0}}
   func.func @a_prefill(%x: tensor<1x4xi32>, %y: tensor<1x4x8xf32>) -> tensor<1x4x8xf32> {
     return %y : tensor<1x4x8xf32>
   }

@@ -30,9 +30,9 @@
 // STORAGE: %[[CACHE:.*]] = boa.prefetch @cache.b[%l]
 // STORAGE: boa.launch @b_prefill reads({{.*}}) updates(%[[CACHE]] : {{.*}}) writes(
 module {
-  boa.stage @a_forward
-  boa.stage @b_forward repeat 3
-  boa.stage @c_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward) repeat 3
+  boa.stage @c_forward(@b_forward, targets)
   func.func @a_forward(%tokens: tensor<1x4xi32>) -> tensor<1x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<16x8xf32>
     %1 = boa.embedding %0, %tokens : (tensor<16x8xf32>, tensor<1x4xi32>) -> tensor<1x4x8xf32>

@@ -7,8 +7,8 @@
 // CHECK-NEXT:    %[[LOGITS:.*]] = boa.gelu %[[X]]
 // CHECK-NEXT:    return %[[LOGITS]]
 module {
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -27,8 +27,8 @@ module {
 // Of two losses, neither alone says what is predicted.
 
 module {
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>

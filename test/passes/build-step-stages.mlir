@@ -10,7 +10,7 @@
 // encoder's one by one, besides their own scale. The decoder's layers and the head take the
 // encoder's result, too: its gradient is summed over them, in f32.
 
-// CHECK:       boa.stage @decoder_forward repeat 3 takes [@encoder_forward]
+// CHECK:       boa.stage @decoder_forward(@bridge_forward, @encoder_forward) repeat 3
 // CHECK-LABEL: func.func @encoder_sum
 // CHECK-SAME:    (%[[DY:.*]]: tensor<2x4x8xbf16>, %[[SUM:.*]]: tensor<2x4x8xf32>) -> tensor<2x4x8xbf16>
 // CHECK-NEXT:    %[[WIDE:.*]] = boa.cast %[[DY]]
@@ -121,12 +121,12 @@ module {
   boa.group @decoder repeat 3 {
     boa.param @w : tensor<8x4xf32> = "ones"
   }
-  boa.stage @embed_forward
-  boa.stage @encoder_forward repeat 2
-  boa.stage @mirror_forward repeat 2
-  boa.stage @bridge_forward
-  boa.stage @decoder_forward repeat 3 takes [@encoder_forward]
-  boa.stage @head_forward takes [@encoder_forward]
+  boa.stage @embed_forward(tokens)
+  boa.stage @encoder_forward(@embed_forward) repeat 2
+  boa.stage @mirror_forward(@encoder_forward) repeat 2
+  boa.stage @bridge_forward(@mirror_forward)
+  boa.stage @decoder_forward(@bridge_forward, @encoder_forward) repeat 3
+  boa.stage @head_forward(@decoder_forward, targets, @encoder_forward)
 
   func.func @embed_forward(%tokens: tensor<2x4xi32>, %table: tensor<16x8xf32> {boa.param = @embed::@table}) -> tensor<2x4x8xbf16> {
     %0 = boa.cast %table : tensor<16x8xf32> to tensor<16x8xbf16>

@@ -490,9 +490,17 @@ func.func @f(%x: tensor<2x4x8xf32>, %targets: tensor<2x4xi32>, %d: tensor<f32>) 
 
 // -----
 
-func.func @embedding_block(%found: tensor<2x4x8xf32>, %table: tensor<16x8xf32>) {
-  // expected-error @below {{'boa.embedding_block' op expected rows of 8 values and 3 digits but found 'tensor<2x4x8xf32>'}}
-  %0 = boa.embedding_block %found, %table : (tensor<2x4x8xf32>, tensor<16x8xf32>) -> tensor<2x4x8xf32>
+func.func @cross_entropy_block(%log: tensor<2x4xf32>, %targets: tensor<2x5xi32>, %x: tensor<2x4x8xf32>) {
+  // expected-error @below {{'boa.cross_entropy_block' op expected targets of shape [2, 4] but found 'tensor<2x5xi32>'}}
+  %0, %1 = boa.cross_entropy_block %log, %log, %targets, %x : (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x5xi32>, tensor<2x4x8xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @cross_entropy_block(%log: tensor<2x4xf32>, %logit: tensor<2x5xf32>, %targets: tensor<2x4xi32>, %x: tensor<2x4x8xf32>) {
+  // expected-error @below {{'boa.cross_entropy_block' op expected values of tokens of shape [2, 4] but found 'tensor<2x5xf32>'}}
+  %0, %1 = boa.cross_entropy_block %log, %logit, %targets, %x : (tensor<2x4xf32>, tensor<2x5xf32>, tensor<2x4xi32>, tensor<2x4x8xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
   return
 }
 
@@ -506,9 +514,25 @@ func.func @positions(%x: tensor<2x4x8xf32>, %at: tensor<2x3xi32>) {
 
 // -----
 
-func.func @embedding_block_grad(%found: tensor<2x4x11xf32>, %dnext: tensor<2x4x8xf32>) {
-  // expected-error @below {{'boa.embedding_block_grad' op expected dnext of shape [2, 4, 11] but found 'tensor<2x4x8xf32>'}}
-  %0 = boa.embedding_block_grad %found, %dnext : (tensor<2x4x11xf32>, tensor<2x4x8xf32>) -> tensor<16x8xf32>
+func.func @cross_entropy_block_grad(%log: tensor<2x4xf32>, %targets: tensor<2x4xi32>, %x: tensor<2x4x8xf32>) {
+  // expected-error @below {{'boa.cross_entropy_block_grad' op expected dlogits of shape [2, 4, 8] but found 'tensor<2x4x9xf32>'}}
+  %0, %1, %2 = boa.cross_entropy_block_grad %log, %targets, %x, %log, %log : (tensor<2x4xf32>, tensor<2x4xi32>, tensor<2x4x8xf32>, tensor<2x4xf32>, tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4x9xf32>)
+  return
+}
+
+// -----
+
+func.func @cross_entropy_end(%log: tensor<2x4xf32>, %logit: tensor<2x5xf32>, %targets: tensor<2x4xi32>) {
+  // expected-error @below {{'boa.cross_entropy_end' op expected values of tokens of shape [2, 4] but found 'tensor<2x5xf32>'}}
+  %0 = boa.cross_entropy_end %log, %logit, %targets : (tensor<2x4xf32>, tensor<2x5xf32>, tensor<2x4xi32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @rebase(%tokens: tensor<2x4xi32>) {
+  // expected-error @below {{'boa.rebase' op expected a number of 0 to 2147483647 tokens but found -1}}
+  %0 = boa.rebase %tokens by -1 : tensor<2x4xi32>
   return
 }
 

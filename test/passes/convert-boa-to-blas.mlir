@@ -72,9 +72,9 @@ func.func @tied_gradient(%x: tensor<3x4xf32>, %dy: tensor<3x5xf32>, %tokens: ten
 // CHECK:         %[[ONE:.*]] = kernel.gemm %{{.*}}, %{{.*}} into %[[G]] {accumulate, transpose_a}
 // CHECK:         kernel.scatter_rows some %{{.*}}, %{{.*}} into %[[ONE]] : (tensor<2x3xi32>, tensor<2x3x4xf32>, tensor<5x4xf32>)
 // CHECK-NOT:     boa.add
-func.func @tied_gradient_of_a_block(%x: tensor<2x3x4xf32>, %dy: tensor<2x3x5xf32>, %found: tensor<2x3x7xf32>, %dnext: tensor<2x3x7xf32>, %g: tensor<5x4xf32>) -> tensor<5x4xf32> {
+func.func @tied_gradient_of_a_block(%x: tensor<2x3x4xf32>, %dy: tensor<2x3x5xf32>, %tokens: tensor<2x3xi32>, %drows: tensor<2x3x4xf32>, %g: tensor<5x4xf32>) -> tensor<5x4xf32> {
   %0 = boa.linear_weight_grad %x, %dy transpose : (tensor<2x3x4xf32>, tensor<2x3x5xf32>) -> tensor<5x4xf32>
-  %1 = boa.embedding_block_grad %found, %dnext : (tensor<2x3x7xf32>, tensor<2x3x7xf32>) -> tensor<5x4xf32>
+  %1 = boa.embedding_grad %tokens, %drows partial : (tensor<2x3xi32>, tensor<2x3x4xf32>) -> tensor<5x4xf32>
   %2 = boa.add %0, %1 : tensor<5x4xf32>, tensor<5x4xf32>
   %3 = boa.add %g, %2 : tensor<5x4xf32>, tensor<5x4xf32>
   return %3 : tensor<5x4xf32>

@@ -92,6 +92,36 @@ func.func @embedding(%table: tensor<7x4xf32>, %tokens: tensor<2x3xi32>) -> tenso
 
 // -----
 
+// A token outside a block of a table reads the first row, and takes zeros.
+
+// CHECK-LABEL: func.func @block_of_a_table
+// CHECK-SAME:    (%[[T:.*]]: tensor<7x4xf32>, %[[I:.*]]: tensor<2x3xi32>)
+// CHECK:         ^bb0(%[[TOKEN:.*]]: i32, %{{.*}}: f32):
+// CHECK:           %[[WITHIN:.*]] = arith.cmpi ult, %[[TOKEN]], %{{.*}} : i32
+// CHECK:           %[[NUMBER:.*]] = arith.select %[[WITHIN]], %[[TOKEN]], %{{.*}} : i32
+// CHECK:           %[[ROW:.*]] = arith.index_cast %[[NUMBER]]
+// CHECK:           %[[ELEMENT:.*]] = tensor.extract %[[T]][%[[ROW]], %{{.*}}]
+// CHECK:           arith.select %[[WITHIN]], %[[ELEMENT]], %{{.*}} : f32
+func.func @block_of_a_table(%table: tensor<7x4xf32>, %tokens: tensor<2x3xi32>) -> tensor<2x3x4xf32> {
+  %y = boa.embedding %table, %tokens partial : (tensor<7x4xf32>, tensor<2x3xi32>) -> tensor<2x3x4xf32>
+  return %y : tensor<2x3x4xf32>
+}
+
+// -----
+
+// The elements of a constant of one value are no part of the program.
+
+// CHECK-LABEL: func.func @one_value
+// CHECK:         %[[VALUE:.*]] = arith.constant -1.000000e+30 : f32
+// CHECK-NOT:     dense
+// CHECK:         linalg.fill ins(%[[VALUE]] : f32) outs(%{{.*}} : tensor<2x3xf32>)
+func.func @one_value() -> tensor<2x3xf32> {
+  %0 = arith.constant dense<-1.0e30> : tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
+
+// -----
+
 // Of logits that are widened the loss widens the one it looks up: all of them stay narrow.
 
 // CHECK-LABEL: func.func @narrow_logits

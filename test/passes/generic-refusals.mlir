@@ -228,8 +228,8 @@ func.func @f(%x: tensor<1x1x8xf32>, %at: tensor<1x1xi32>) -> tensor<1x1x8xf32> {
 
 // -----
 
-func.func @f(%tokens: tensor<1x4xi32>) -> tensor<1x4x3xf32> {
-  // expected-error @below {{'boa.embedding_begin' op expected rows of values and 3 digits but found 'tensor<1x4x3xf32>'}}
-  %0 = boa.embedding_begin %tokens : (tensor<1x4xi32>) -> tensor<1x4x3xf32>
-  return %0 : tensor<1x4x3xf32>
+func.func @f(%tokens: tensor<1x4xi32>) -> tensor<1x4xi32> {
+  // expected-error @below {{'boa.rebase' op expected a number of 0 to 2147483647 tokens but found 2147483648}}
+  %0 = boa.rebase %tokens by 2147483648 : tensor<1x4xi32>
+  return %0 : tensor<1x4xi32>
 }

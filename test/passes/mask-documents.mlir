@@ -5,12 +5,12 @@
 // Of the stages, the one with attention takes the starts of documents, behind x and before the
 // result of another stage.
 
-// CHECK:      boa.stage @a_forward{{$}}
-// CHECK:      boa.stage @b_forward repeat 3 documents takes [@a_forward]
-// CHECK:      boa.stage @c_forward{{$}}
+// CHECK:      boa.stage @a_forward(tokens){{$}}
+// CHECK:      boa.stage @b_forward(@a_forward, document_starts, @a_forward) repeat 3
+// CHECK:      boa.stage @c_forward(@b_forward, targets){{$}}
 // CHECK:      func.func @b_forward(%x: tensor<1x4x8xf32>, %document_starts: tensor<1x4xi32>, %a: tensor<1x4x8xf32>, %w
 // CHECK:      boa.attention %x, %{{.*}}, %x documents %document_starts heads 2, 2 causal
-// OPEN-NOT:   documents
+// OPEN-NOT:   document_starts
 
 // A training brings them once for each micro-batch, and each layer reads them, forward and
 // backward. They have no gradient.
@@ -39,9 +39,9 @@ module {
   boa.group @params.b repeat 3 {
     boa.param @w : tensor<8x8xf32> = "ones"
   }
-  boa.stage @a_forward
-  boa.stage @b_forward repeat 3 takes [@a_forward]
-  boa.stage @c_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, @a_forward) repeat 3
+  boa.stage @c_forward(@b_forward, targets)
   func.func @a_forward(%x: tensor<1x4xi32>, %w: tensor<16x8xf32> {boa.param = @params.a::@w}) -> tensor<1x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<1x4xi32>) -> tensor<1x4x8xf32>
     return %0 : tensor<1x4x8xf32>

@@ -17,15 +17,18 @@ boa.group @block repeat 6 {
   boa.param @adapted : tensor<8x6xf32> = "normal" 0.02 external "h.*.w" adapter <"a", "b", 16.0 : f64, true>
   boa.param @stable : tensor<8x6xf32> = "zeros" adapter <"a", "b", 16.0 : f64, false, rslora true>
 }
-// CHECK: boa.stage @once{{$}}
-boa.stage @once
-// CHECK: boa.stage @often repeat 6
-boa.stage @often repeat 6
-// CHECK: boa.stage @beside repeat 2 takes [@once, @often]
-boa.stage @beside repeat 2 takes [@once, @often]
-func.func private @once()
-func.func private @often()
-func.func private @beside()
+// CHECK: boa.stage @once(tokens){{$}}
+boa.stage @once(tokens)
+// CHECK: boa.stage @often(@once) repeat 6
+boa.stage @often(@once) repeat 6
+// CHECK: boa.stage @beside(@once, @once[1], targets, @often) repeat 2 saves 1
+boa.stage @beside(@once, @once[1], targets, @often) repeat 2 saves 1
+// CHECK: boa.stage @nothing()
+boa.stage @nothing()
+func.func private @once(tensor<2xi32>) -> (tensor<2xf32>, tensor<2xi1>)
+func.func private @often(tensor<2xf32>) -> tensor<2xf32>
+func.func private @beside(tensor<2xf32>, tensor<2xi1>, tensor<2xi32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xi1>)
+func.func private @nothing()
 
 // CHECK-LABEL: func.func @matrices
 func.func @matrices(%x: tensor<2x4x8xf32>, %w: tensor<8x6xf32>, %b: tensor<6xf32>, %dy: tensor<2x4x6xf32>) {
@@ -129,16 +132,25 @@ func.func @ends(%table: tensor<16x8xf32>, %tokens: tensor<2x4xi32>, %dy: tensor<
   %0 = boa.embedding %table, %tokens : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
   // CHECK: boa.embedding_grad %{{.*}}, %{{.*}} : (tensor<2x4xi32>, tensor<2x4x8xf32>) -> tensor<16x8xf32>
   %1 = boa.embedding_grad %tokens, %dy : (tensor<2x4xi32>, tensor<2x4x8xf32>) -> tensor<16x8xf32>
-  // CHECK: %[[F:.*]] = boa.embedding_begin %{{.*}} : (tensor<2x4xi32>) -> tensor<2x4x11xf32>
-  %found = boa.embedding_begin %tokens : (tensor<2x4xi32>) -> tensor<2x4x11xf32>
-  // CHECK: boa.embedding_block %[[F]], %{{.*}} : (tensor<2x4x11xf32>, tensor<16x8xf32>) -> tensor<2x4x11xf32>
-  %next = boa.embedding_block %found, %table : (tensor<2x4x11xf32>, tensor<16x8xf32>) -> tensor<2x4x11xf32>
-  // CHECK: boa.embedding_block_grad %[[F]], %{{.*}} : (tensor<2x4x11xf32>, tensor<2x4x11xf32>) -> tensor<16x8xf32>
-  %dtable = boa.embedding_block_grad %found, %next : (tensor<2x4x11xf32>, tensor<2x4x11xf32>) -> tensor<16x8xf32>
+  // CHECK: boa.embedding %{{.*}}, %{{.*}} partial : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+  %part = boa.embedding %table, %tokens partial : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+  // CHECK: boa.embedding_grad %{{.*}}, %{{.*}} partial : (tensor<2x4xi32>, tensor<2x4x8xf32>) -> tensor<16x8xf32>
+  %dpart = boa.embedding_grad %tokens, %dy partial : (tensor<2x4xi32>, tensor<2x4x8xf32>) -> tensor<16x8xf32>
+  // CHECK: boa.rebase %{{.*}} by 16 : tensor<2x4xi32>
+  %rest = boa.rebase %tokens by 16 : tensor<2x4xi32>
   // CHECK: boa.cross_entropy %{{.*}}, %{{.*}} : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
   %2 = boa.cross_entropy %0, %tokens : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
   // CHECK: boa.cross_entropy_grad %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x4x8xf32>, tensor<2x4xi32>, tensor<f32>) -> tensor<2x4x8xf32>
   %3 = boa.cross_entropy_grad %0, %tokens, %dloss : (tensor<2x4x8xf32>, tensor<2x4xi32>, tensor<f32>) -> tensor<2x4x8xf32>
+  // CHECK: boa.cross_entropy_block %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xi32>, tensor<2x4x8xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+  %none = arith.constant dense<0.0> : tensor<2x4xf32>
+  %log, %logit = boa.cross_entropy_block %none, %none, %tokens, %0 : (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xi32>, tensor<2x4x8xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+  // CHECK: boa.cross_entropy_block_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x4xf32>, tensor<2x4xi32>, tensor<2x4x8xf32>, tensor<2x4xf32>, tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4x8xf32>)
+  %dlog, %dlogit, %dlogits = boa.cross_entropy_block_grad %none, %tokens, %0, %log, %logit : (tensor<2x4xf32>, tensor<2x4xi32>, tensor<2x4x8xf32>, tensor<2x4xf32>, tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4x8xf32>)
+  // CHECK: boa.cross_entropy_end %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xi32>) -> tensor<f32>
+  %4 = boa.cross_entropy_end %log, %logit, %tokens : (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xi32>) -> tensor<f32>
+  // CHECK: boa.cross_entropy_end_grad %{{.*}}, %{{.*}} : (tensor<2x4xi32>, tensor<f32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+  %dend:2 = boa.cross_entropy_end_grad %tokens, %dloss : (tensor<2x4xi32>, tensor<f32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
   return
 }
 
@@ -247,7 +259,7 @@ boa.kernel @kernel(%x: tensor<8xf32> {boa.buffer = 0 : i32, boa.offset = 0 : i64
   boa.return %g, %x : tensor<8xf32>, tensor<8xf32>
 }
 
-// CHECK-LABEL: boa.kernel @nothing() {
-boa.kernel @nothing() {
+// CHECK-LABEL: boa.kernel @empty() {
+boa.kernel @empty() {
   boa.return
 }

@@ -4,7 +4,7 @@
 // function,
 
 // expected-error @below {{'boa.stage' op expected a function named @none}}
-boa.stage @none
+boa.stage @none(tokens)
 
 // -----
 
@@ -14,7 +14,7 @@ boa.group @a repeat 1 {
   boa.param @w : tensor<8xf32> = "ones"
 }
 // expected-error @below {{'boa.stage' op argument 0 of @f names a parameter that does not exist: @a::@v}}
-boa.stage @f
+boa.stage @f(tokens)
 func.func @f(%v: tensor<8xf32> {boa.param = @a::@v}) {
   return
 }
@@ -27,7 +27,7 @@ boa.group @a repeat 1 {
   boa.param @w : tensor<8xf32> = "ones"
 }
 // expected-error @below {{'boa.stage' op argument 0 of @f has type 'tensor<4xf32>' but @a::@w has type 'tensor<8xf32>'}}
-boa.stage @f
+boa.stage @f(tokens)
 func.func @f(%w: tensor<4xf32> {boa.param = @a::@w}) {
   return
 }

@@ -4,7 +4,7 @@
 
 // expected-error @below {{expected at least two stages but found 1}}
 module {
-  boa.stage @a_forward
+  boa.stage @a_forward(tokens)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<f32> {
     %0 = arith.constant dense<0.0> : tensor<f32>
     return %0 : tensor<f32>
@@ -13,13 +13,106 @@ module {
 
 // -----
 
-// The first stage takes token indices.
+// A model learns from tokens,
+
+// expected-error @below {{expected a stage that takes the tokens}}
+module {
+  boa.stage @a_forward()
+  boa.stage @b_forward(@a_forward, targets)
+  func.func @a_forward() -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// of which all stages take the same,
 
 module {
-  // expected-error @below {{'boa.stage' op expected the first stage to take token indices}}
-  boa.stage @a_forward
-  boa.stage @b_forward
-  func.func @a_forward(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  boa.stage @a_forward(tokens)
+  // expected-error @below {{'boa.stage' op takes tokens 'tensor<2x5xi32>', which another stage takes as 'tensor<2x4xi32>'}}
+  boa.stage @b_forward(@a_forward, targets, tokens)
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>, %tokens: tensor<2x5xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// and from what stages return.
+
+module {
+  boa.stage @a_forward(tokens)
+  // expected-error @below {{'boa.stage' op returns what no later stage takes}}
+  boa.stage @b_forward(@a_forward)
+  boa.stage @c_forward(@a_forward, targets)
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+    return %x : tensor<2x4xf32>
+  }
+  func.func @c_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// An input is one that a trainer has.
+
+module {
+  // expected-error @below {{'boa.stage' op takes loss: expected tokens, targets, document_starts, dropout_keys or the result of a stage}}
+  boa.stage @a_forward(loss)
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xi32> {
+    return %x : tensor<2x4xi32>
+  }
+}
+
+// -----
+
+// A result is one that its stage returns.
+
+module {
+  boa.stage @a_forward(tokens)
+  // expected-error @below {{'boa.stage' op takes result 1 of @a_forward, which returns 1}}
+  boa.stage @b_forward(@a_forward[1], targets)
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// Storages of results are named after them.
+
+module {
+  boa.stage @a_forward(tokens)
+  // expected-error @below {{'boa.stage' op expected a function for each stage but @a.1_forward is an earlier one's}}
+  boa.stage @a.1_forward(@a_forward)
+  boa.stage @b_forward(@a.1_forward, targets)
+  func.func @a_forward(%x: tensor<2x4xi32>) -> (tensor<2x4xf32>, tensor<2x4xi32>) {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0, %x : tensor<2x4xf32>, tensor<2x4xi32>
+  }
+  func.func @a.1_forward(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
     return %x : tensor<2x4xf32>
   }
   func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
@@ -30,32 +123,15 @@ module {
 
 // -----
 
-// The others take what the stage before them returns: not indices,
-
-module {
-  boa.stage @a_forward
-  // expected-error @below {{'boa.stage' op expected only the first stage to take token indices}}
-  boa.stage @b_forward
-  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xi32> {
-    return %x : tensor<2x4xi32>
-  }
-  func.func @b_forward(%x: tensor<2x4xi32>, %t: tensor<2x4xi32>) -> tensor<f32> {
-    %0 = arith.constant dense<0.0> : tensor<f32>
-    return %0 : tensor<f32>
-  }
-}
-
-// -----
-
-// nor a tensor of another shape.
+// What it takes has the type of its argument.
 
 module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward
-  // expected-error @below {{'boa.stage' op takes 'tensor<2x4x16xf32>' but the stage before it returns 'tensor<2x4x8xf32>'}}
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  // expected-error @below {{'boa.stage' op takes 'tensor<2x4x16xf32>' as the result of @a_forward, which returns 'tensor<2x4x8xf32>'}}
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -74,9 +150,9 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward
-  // expected-error @below {{'boa.stage' op expected two activations (x, targets) before the parameters of @b_forward but found 1}}
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  // expected-error @below {{'boa.stage' op expected the last stage to take the targets}}
+  boa.stage @b_forward(@a_forward)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -92,9 +168,9 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward
+  boa.stage @a_forward(tokens)
   // expected-error @below {{'boa.stage' op expected the last stage to return a scalar loss but found 'tensor<2x4x8xf32>'}}
-  boa.stage @b_forward
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -112,9 +188,9 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward
+  boa.stage @a_forward(tokens)
   // expected-error @below {{'boa.stage' op expected the last stage to return a loss of f32 but found 'tensor<bf16>'}}
-  boa.stage @b_forward
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -134,10 +210,10 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward
+  boa.stage @a_forward(tokens)
   // expected-error @below {{'boa.stage' op repeats, so its result must have the type of its input: 'tensor<2x4x8xf32>' but it returns 'tensor<2x4x4xf32>'}}
-  boa.stage @b_forward repeat 2
-  boa.stage @c_forward
+  boa.stage @b_forward(@a_forward) repeat 2
+  boa.stage @c_forward(@b_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -160,11 +236,11 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward
-  boa.stage @b_forward repeat 2
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward) repeat 2
   // expected-error @below {{'boa.stage' op expected a function for each stage but @b_forward is an earlier one's}}
-  boa.stage @b_forward repeat 3
-  boa.stage @c_forward
+  boa.stage @b_forward(@b_forward) repeat 3
+  boa.stage @c_forward(@b_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -187,10 +263,10 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward
+  boa.stage @a_forward(tokens)
   // expected-error @below {{'boa.stage' op takes the result of @b_forward, which is no earlier stage}}
-  boa.stage @b_forward repeat 2 takes [@b_forward]
-  boa.stage @c_forward
+  boa.stage @b_forward(@a_forward, @b_forward) repeat 2
+  boa.stage @c_forward(@b_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -213,10 +289,10 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward
+  boa.stage @a_forward(tokens)
   // expected-error @below {{'boa.stage' op takes the result of @c_forward, which is no earlier stage}}
-  boa.stage @b_forward repeat 2 takes [@c_forward]
-  boa.stage @c_forward
+  boa.stage @b_forward(@a_forward, @c_forward) repeat 2
+  boa.stage @c_forward(@b_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -239,15 +315,15 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward
+  boa.stage @a_forward(tokens)
   // expected-error @below {{'boa.stage' op takes the result of @a_forward twice}}
-  boa.stage @b_forward repeat 2 takes [@a_forward, @a_forward]
-  boa.stage @c_forward
+  boa.stage @b_forward(@a_forward, @a_forward, @a_forward) repeat 2
+  boa.stage @c_forward(@b_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
   }
-  func.func @b_forward(%x: tensor<2x4x8xf32>, %a: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  func.func @b_forward(%x: tensor<2x4x8xf32>, %a: tensor<2x4x8xf32>, %b: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
     %0 = boa.add %x, %a : tensor<2x4x8xf32>, tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
   }
@@ -265,10 +341,10 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward
-  // expected-error @below {{'boa.stage' op expected one activation, and 1 of other stages, before the parameters of @b_forward but found 1}}
-  boa.stage @b_forward repeat 2 takes [@a_forward]
-  boa.stage @c_forward
+  boa.stage @a_forward(tokens)
+  // expected-error @below {{'boa.stage' op takes 2 values but @b_forward has 1 arguments before its parameters}}
+  boa.stage @b_forward(@a_forward, @a_forward) repeat 2
+  boa.stage @c_forward(@b_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -291,10 +367,10 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward)
   // expected-error @below {{'boa.stage' op takes 'tensor<2x4x4xf32>' as the result of @a_forward, which returns 'tensor<2x4x8xf32>'}}
-  boa.stage @c_forward takes [@a_forward]
+  boa.stage @c_forward(@b_forward, targets, @a_forward)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -317,10 +393,10 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward
-  // expected-error @below {{'boa.stage' op expected one activation before the parameters of @b_forward but found 2}}
-  boa.stage @b_forward repeat 2
-  boa.stage @c_forward
+  boa.stage @a_forward(tokens)
+  // expected-error @below {{'boa.stage' op takes 1 values but @b_forward has 2 arguments before its parameters}}
+  boa.stage @b_forward(@a_forward) repeat 2
+  boa.stage @c_forward(@b_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -343,8 +419,8 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward
-  boa.stage @c_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @c_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     // expected-error @below {{'arith.addf' op is not a compute op}}
@@ -363,8 +439,8 @@ module {
 
 module {
   // expected-error @below {{'boa.stage' op expected a func.func of one block named @a_forward}}
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets)
   func.func private @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32>
   func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
     %0 = arith.constant dense<0.0> : tensor<f32>
@@ -378,8 +454,8 @@ module {
 
 module {
   // expected-error @below {{'boa.stage' op expected a function named NAME_forward but found @a}}
-  boa.stage @a
-  boa.stage @b_forward
+  boa.stage @a(tokens)
+  boa.stage @b_forward(@a, targets)
   func.func @a(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -395,9 +471,9 @@ module {
 // and computes on tensors of static shape.
 
 module {
-  boa.stage @a_forward
+  boa.stage @a_forward(tokens)
   // expected-error @below {{'boa.stage' op expected tensors of static shape in the type of @b_forward but found 'f32'}}
-  boa.stage @b_forward
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -417,8 +493,8 @@ module {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
   // expected-error @below {{'boa.stage' op expected only parameters after the activations of @a_forward but argument 2 is none}}
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}, %y: tensor<8xf32>) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -438,8 +514,8 @@ module {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
   // expected-error @below {{'boa.stage' op takes @a::@w twice: their gradients would be stored in one place}}
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %v: tensor<16x8xf32> {boa.param = @a::@w}, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %v, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     %1 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
@@ -460,10 +536,10 @@ module {
   boa.group @other repeat 2 {
     boa.param @w : tensor<8xf32> = "ones"
   }
-  boa.stage @a_forward
+  boa.stage @a_forward(tokens)
   // expected-error @below {{'boa.stage' op repeats 3 times but takes @other::@w of a group that repeats 2 times}}
-  boa.stage @block_forward repeat 3
-  boa.stage @b_forward
+  boa.stage @block_forward(@a_forward) repeat 3
+  boa.stage @b_forward(@block_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -486,10 +562,10 @@ module {
   boa.group @block repeat 1 {
     boa.param @w : tensor<8xf32> = "ones"
   }
-  boa.stage @a_forward
+  boa.stage @a_forward(tokens)
   // expected-error @below {{'boa.stage' op repeats 3 times but takes @block::@w of a group that repeats 1 times}}
-  boa.stage @block_forward repeat 3
-  boa.stage @b_forward
+  boa.stage @block_forward(@a_forward) repeat 3
+  boa.stage @b_forward(@block_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -516,8 +592,8 @@ module {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
   // expected-error @below {{'boa.stage' op takes tokens 'tensor<2x8xi32>', but boa.config has micro_batch = 1, context = 8}}
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<4x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
     %0 = boa.embedding %w, %x : (tensor<4x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
     return %0 : tensor<2x8x4xf32>
@@ -540,8 +616,8 @@ module {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
   // expected-error @below {{'boa.stage' op takes tokens 'tensor<2x8xi32>', but boa.config has micro_batch = 2, context = 16}}
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<4x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
     %0 = boa.embedding %w, %x : (tensor<4x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
     return %0 : tensor<2x8x4xf32>
@@ -563,9 +639,9 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
-  boa.stage @a_forward
+  boa.stage @a_forward(tokens)
   // expected-error @below {{'boa.stage' op takes targets 'tensor<2x9xi32>', but boa.config has micro_batch = 2, context = 8}}
-  boa.stage @b_forward
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<4x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
     %0 = boa.embedding %w, %x : (tensor<4x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
     return %0 : tensor<2x8x4xf32>
@@ -587,8 +663,8 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x4xf32> = "ones"
   }
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<16x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
     // expected-error @below {{'boa.embedding' op has a table of 16 tokens, but boa.config has vocab = 256}}
     %0 = boa.embedding %w, %x : (tensor<16x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
@@ -611,8 +687,8 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<5x4xf32> = "ones"
   }
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<5x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
     %0 = boa.embedding %w, %x : (tensor<5x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
     return %0 : tensor<2x8x4xf32>
@@ -629,8 +705,8 @@ module {
 // A module brings no step or storage with it: those would be of any size.
 
 module {
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -661,14 +737,14 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x4xf32> = "ones"
   }
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<16x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
     return %0 : tensor<2x8x4xf32>
   }
   func.func @b_forward(%x: tensor<2x8x4xf32>, %t: tensor<2x8xi32>, %w: tensor<16x4xf32> {boa.param = @a::@w}) -> tensor<f32> {
-    // expected-error @below {{'boa.embedding' op expected the tokens that the first stage takes}}
+    // expected-error @below {{'boa.embedding' op expected the tokens that its stage takes}}
     %0 = boa.embedding %w, %t : (tensor<16x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
     %1 = boa.add %x, %0 : tensor<2x8x4xf32>, tensor<2x8x4xf32>
     %2 = boa.cross_entropy %1, %t : (tensor<2x8x4xf32>, tensor<2x8xi32>) -> tensor<f32>
@@ -684,8 +760,8 @@ module {
   boa.config @model {vocab = 4 : i64}
   boa.config @train {batch = 2 : i64}
   boa.config @plan {micro_batch = 2 : i64}
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x8xi32>) -> tensor<2x8x4xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x8x4xf32>
     // expected-error @below {{'boa.attention' op sees the token that it is to predict: expected causal attention for the objective next_token}}
@@ -728,9 +804,9 @@ module {
 // Starts of documents come behind x and the targets, and are indices.
 
 module {
-  boa.stage @a_forward
-  // expected-error @below {{'boa.stage' op expected three activations (x, targets, document_starts) before the parameters of @b_forward but found 2}}
-  boa.stage @b_forward documents
+  boa.stage @a_forward(tokens)
+  // expected-error @below {{'boa.stage' op takes 3 values but @b_forward has 2 arguments before its parameters}}
+  boa.stage @b_forward(@a_forward, targets, document_starts)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4xf32>
     return %0 : tensor<2x4xf32>
@@ -746,10 +822,10 @@ module {
 module {
   boa.config @train { batch = 2 : i64 }
   boa.config @plan { micro_batch = 2 : i64 }
-  boa.stage @a_forward
+  boa.stage @a_forward(tokens)
   // expected-error @below {{'boa.stage' op takes the starts of documents 'tensor<2x4xf32>', but boa.config has micro_batch = 2}}
-  boa.stage @b_forward repeat 3 documents
-  boa.stage @c_forward
+  boa.stage @b_forward(@a_forward, document_starts) repeat 3
+  boa.stage @c_forward(@b_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4xf32>
     return %0 : tensor<2x4xf32>
@@ -768,8 +844,8 @@ module {
 // No other indices are starts of documents.
 
 module {
-  boa.stage @a_forward
-  boa.stage @b_forward documents
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets, document_starts)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -788,8 +864,8 @@ module {
 // Keys of dropout come behind them, and nothing else is one.
 
 module {
-  boa.stage @a_forward
-  boa.stage @b_forward dropout
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets, dropout_keys)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -807,8 +883,8 @@ module {
 // What later phases set is not taken for their own.
 
 module {
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets)
   // expected-error @below {{'func.func' op has boa.saved, which belongs to a later phase}}
   func.func @a_forward(%x: tensor<2x4xi32> {boa.saved}) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
@@ -823,8 +899,8 @@ module {
 // -----
 
 module {
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -842,8 +918,8 @@ module {
 
 module {
   // expected-error @below {{'boa.stage' op expected tensors of 1 to 2^40 elements of whole bytes in the type of @a_forward but found 'tensor<0x4xi32>'}}
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<0x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -859,8 +935,8 @@ module {
 // Names that later phases give are free.
 
 module {
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4xf32>
     return %0 : tensor<2x4xf32>
@@ -883,8 +959,8 @@ module {
   boa.group @speed.a repeat 1 {
     boa.param @w : tensor<8xf32> = "ones"
   }
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4xf32>
     return %0 : tensor<2x4xf32>
@@ -900,8 +976,8 @@ module {
 module {
   // expected-error @below {{'boa.optimizer' op has the name of a storage or step that is made of the model: expected another one than @evaluate}}
   boa.optimizer @evaluate {} states {}
-  boa.stage @a_forward
-  boa.stage @b_forward
+  boa.stage @a_forward(tokens)
+  boa.stage @b_forward(@a_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4xf32>
     return %0 : tensor<2x4xf32>

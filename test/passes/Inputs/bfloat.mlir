@@ -41,9 +41,9 @@ module {
   boa.group @params.head repeat 1 {
     boa.param @n : tensor<64xf32> = "ones"
   }
-  boa.stage @embed_forward
-  boa.stage @block_forward repeat 3
-  boa.stage @head_forward
+  boa.stage @embed_forward(tokens)
+  boa.stage @block_forward(@embed_forward) repeat 3
+  boa.stage @head_forward(@block_forward, targets)
 
   // Activations are bf16, also between layers; parameters, what is known of a row and
   // the loss are f32.

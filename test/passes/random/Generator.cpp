@@ -46,9 +46,10 @@ public:
       stages.push_back({"block" + std::to_string(i), random.between(1, 4), random.chance(0.9),
                         random.chance(0.2) ? "embed" : ""});
     stages.push_back({"head", 1, random.chance(0.8), random.chance(0.5) ? "embed" : ""});
-    for (size_t i = 1; i < stages.size(); ++i)
+    for (size_t i = 0; i < stages.size(); ++i)
       relate(i);
     freezeSome();
+    findGradients();
     for (Stage &stage : stages)
       addGroups(stage);
     for (size_t i = 0; i < stages.size(); ++i)
@@ -57,34 +58,122 @@ public:
   }
 
 private:
+  struct Taken {
+    std::string input; // of the model; else a result of a stage
+    size_t from = 0, result = 0;
+    bool carried = false, gradient = false, given = false;
+  };
+  struct Result {
+    std::string type;
+    int64_t given = 0;   // uses that write its gradient
+    bool summed = false; // others add to it
+    bool gradient = false;
+  };
   struct Stage {
     std::string name;
     int64_t repeat;
     bool own;                         // has parameters
     std::string shares;               // those of another stage
     int64_t elements = 0, frozen = 0; // of its parameters, by whether they are trained
-    bool trains = true;               // its result depends on a trained parameter
-    std::vector<size_t> sides = {};   // the stages whose results it takes besides
-    std::string result = "tensor<4xf32>";
+    bool trains = true;               // its results depend on a trained parameter
+    std::vector<Taken> takes = {};
+    std::vector<Result> results = {};
   };
 
-  /// What a stage has of those before it: a type, side inputs, the parameters of as many layers.
+  /// What a stage has of those before it: arguments, the parameters of as many layers.
   void relate(size_t index) {
     Stage &stage = stages[index];
-    stage.result = stages[index - 1].result;
-    if (stage.repeat == 1 && random.chance(0.3))
-      stage.result = random.pick<std::string>({"tensor<4xf32>", "tensor<6xbf16>"});
+    const bool last = index + 1 == stages.size();
+    const int64_t count = last ? 1 : random.pick({1, 1, 1, 2, 3});
+    if (index == 0) {
+      stage.takes.push_back({"tokens"});
+    } else if (stage.repeat == 1) {
+      stage.takes.push_back(pickResult(index));
+    } else {
+      for (int64_t i = 0; i < count; ++i)
+        stage.takes.push_back(pickResult(index));
+      // Tokens may be carried, too.
+      if (random.chance(0.1))
+        stage.takes.back() = {"tokens"};
+      for (Taken &taken : stage.takes)
+        taken.carried = true;
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      std::string type = index == 0
+                             ? "tensor<4xf32>"
+                             : typeOf(stage.takes[std::min(size_t(i), stage.takes.size() - 1)]);
+      if (stage.repeat == 1 && random.chance(i == 0 ? 0.3 : 0.7))
+        type = random.pick<std::string>(
+            {"tensor<4xf32>", "tensor<6xbf16>", "tensor<2xi32>", "tensor<8xi8>"});
+      stage.results.push_back({last ? "tensor<f32>" : type});
+    }
+    if (last)
+      stage.takes.push_back({"targets"});
+    if (random.chance(0.15))
+      stage.takes.push_back({"document_starts"});
+    const size_t begin = stage.takes.size();
     for (size_t i = 0; i < index; ++i) {
-      if (random.chance(0.2))
-        stage.sides.push_back(i);
+      for (size_t k = 0; k < stages[i].results.size(); ++k)
+        if (random.chance(0.2) && !(stage.repeat == 1 && takes(stage, i, k)))
+          stage.takes.push_back({"", i, k});
       if (stages[i].own && stages[i].repeat == stage.repeat && random.chance(0.3))
         stage.shares = stages[i].name;
     }
+    if (begin == stage.takes.size() && random.chance(0.1))
+      if (!llvm::any_of(stage.takes, [](const Taken &taken) { return taken.input == "tokens"; }))
+        stage.takes.push_back({"tokens"});
   }
 
-  /// Of the sum of the gradients of a side input.
-  std::string sumType(size_t stage) {
-    std::string type = stages[stage].result;
+  static bool takes(const Stage &stage, size_t from, size_t result) {
+    return llvm::any_of(stage.takes, [&](const Taken &taken) {
+      return taken.input.empty() && taken.from == from && taken.result == result;
+    });
+  }
+
+  /// Mostly the first result of the stage before, or any other.
+  Taken pickResult(size_t index) {
+    const size_t from = random.chance(0.8) ? index - 1 : size_t(random.below(index));
+    const size_t results = stages[from].results.size();
+    return {"", from, random.chance(0.6) ? 0 : size_t(random.below(results))};
+  }
+
+  std::string typeOf(const Taken &taken) {
+    return taken.input.empty() ? stages[taken.from].results[taken.result].type : "tensor<2xi32>";
+  }
+  static bool isFloat(StringRef type) { return type.contains('f'); }
+
+  /// Which uses write the gradients of a result, and which add to it: the rules of
+  /// passes/model/Stages.h again.
+  void findGradients() {
+    for (Stage &stage : stages) {
+      stage.trains = stage.elements || (!stage.shares.empty() && find(stage.shares).elements);
+      for (const Taken &taken : stage.takes)
+        stage.trains |= taken.input.empty() && isFloat(typeOf(taken)) && stages[taken.from].trains;
+      for (Taken &taken : stage.takes) {
+        taken.gradient = taken.input.empty() && isFloat(typeOf(taken)) &&
+                         (stages[taken.from].trains || (taken.carried && stage.trains));
+        if (!taken.gradient)
+          continue;
+        Result &result = stages[taken.from].results[taken.result];
+        taken.given = taken.carried || (stage.repeat == 1 && result.given == 0 && !result.summed);
+        result.given += taken.given;
+        result.summed |= !taken.given;
+      }
+    }
+    // The loss depends on a trained parameter.
+    if (Stage &head = stages.back(); !head.trains) {
+      head.elements = random.between(1, 128) * 32;
+      head.trains = true;
+    }
+    for (Stage &stage : stages)
+      for (Result &result : stage.results)
+        result.gradient =
+            stage.trains && isFloat(result.type) &&
+            (stage.repeat > 1 || result.given > 0 || result.summed || &stage == &stages.back());
+  }
+
+  /// Of a sum of gradients.
+  static std::string sumType(std::string type) {
     return type.replace(type.rfind('x'), std::string::npos, "xf32>");
   }
 
@@ -145,12 +234,6 @@ private:
       if (random.chance(0.6))
         stage.elements = 0;
     }
-    if (llvm::all_of(stages, [](const Stage &stage) { return stage.elements == 0; }))
-      stages.front().elements = size();
-    bool before = llvm::none_of(stages, [](const Stage &stage) { return stage.frozen != 0; });
-    for (Stage &stage : stages)
-      before = stage.trains =
-          before || stage.elements || (!stage.shares.empty() && find(stage.shares).elements);
   }
 
   void addGroups(const Stage &stage) {
@@ -180,28 +263,27 @@ private:
 
   void addStage(size_t index) {
     const Stage &stage = stages[index];
-    const bool first = index == 0, last = index + 1 == stages.size();
-    std::string in = first ? "tensor<2xi32>" : stages[index - 1].result;
-    std::vector<std::string> forward{in}, backward, results, sides;
-    if (last)
-      forward.push_back("tensor<2xi32>");
-    const bool documents = random.chance(0.15);
-    if (documents)
-      forward.push_back("tensor<2xi32>");
-    for (size_t side : stage.sides) {
-      forward.push_back(stages[side].result);
-      sides.push_back("@" + stages[side].name + "_forward");
+    const bool last = index + 1 == stages.size();
+    std::vector<std::string> forward, backward, results, returned, takes;
+    for (const Taken &taken : stage.takes) {
+      forward.push_back(typeOf(taken));
+      std::string text = taken.input;
+      if (text.empty())
+        text = formatv("@{0}_forward[{1}]", stages[taken.from].name, taken.result);
+      takes.push_back(text);
     }
     backward = forward;
-    backward.push_back(last ? "tensor<f32>" : stage.result);
     if (last)
       results.push_back("tensor<f32>");
-    // The first stage that trains gives one between its own layers alone.
-    if (!first && (stages[index - 1].trains || stage.repeat > 1))
-      results.push_back(in);
-    for (size_t side : stage.sides)
-      if (stages[side].trains)
-        results.push_back(sumType(side) + " {boa.sum}");
+    for (const Result &result : stage.results) {
+      returned.push_back(result.type);
+      if (result.gradient)
+        backward.push_back(result.type);
+    }
+    for (bool given : {true, false})
+      for (const Taken &taken : stage.takes)
+        if (taken.gradient && taken.given == given)
+          results.push_back(given ? typeOf(taken) : sumType(typeOf(taken)) + " {boa.sum}");
     std::vector<const Stage *> owners{&stage};
     if (!stage.shares.empty())
       owners.push_back(&find(stage.shares));
@@ -216,11 +298,11 @@ private:
           if (trained)
             results.push_back(pack);
         }
-    std::string y = last ? "tensor<f32>" : stage.result;
     std::string name = stage.name;
-    declare(name + "_forward", forward, {y});
+    declare(name + "_forward", forward, returned);
     if (saving && !last && stage.trains) {
-      std::vector<std::string> saving{y, "tensor<32xf32> {boa.saved}"};
+      std::vector<std::string> saving = returned;
+      saving.push_back("tensor<32xf32> {boa.saved}");
       backward.push_back(saving.back());
       // One that lives elsewhere.
       if (random.chance(0.3)) {
@@ -231,13 +313,16 @@ private:
     }
     if (stage.trains)
       declare(name + "_backward", backward, results);
-    if (stage.trains && llvm::any_of(stages, [&](const Stage &other) {
-          return llvm::is_contained(other.sides, index);
-        }))
-      declare(name + "_sum", {stage.result, sumType(index)}, {stage.result});
-    functions += formatv("boa.stage @{0}_forward repeat {1}{2}{3}\n", name, stage.repeat,
-                         documents ? " documents" : "",
-                         sides.empty() ? "" : " takes [" + llvm::join(sides, ", ") + "]");
+    for (auto [i, result] : llvm::enumerate(stage.results)) {
+      if (last || !result.gradient || (!result.summed && result.given == 1))
+        continue;
+      std::vector<std::string> parts(size_t(result.given), result.type);
+      if (result.summed)
+        parts.push_back(sumType(result.type));
+      declare(name + (i == 0 ? "" : "." + std::to_string(i)) + "_sum", parts, {result.type});
+    }
+    functions += formatv("boa.stage @{0}_forward({1}) repeat {2}\n", name, llvm::join(takes, ", "),
+                         stage.repeat);
   }
 
   void declare(const std::string &name, ArrayRef<std::string> inputs,

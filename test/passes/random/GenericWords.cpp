@@ -144,7 +144,7 @@ const std::vector<std::string> &oddOps() {
 "boa.group"() <{repeat = 1 : i64, sym_name = "empty"}> ({
 }) : () -> ()
 ~
-"boa.stage"() <{callee = @x_forward}> : () -> ()
+"boa.stage"() <{callee = @x_forward, takes = [#boa.taken<tokens>, #boa.taken<checkpoints, @x_forward, 1>]}> : () -> ()
 ~
 "boa.optimizer"() <{hyperparameters = {}, states = {}, sym_name = "o"}> ({
 }, {
