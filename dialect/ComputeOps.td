@@ -46,7 +46,7 @@ def Boa_RowByRow : NativeOpTrait<"RowByRow"> {
   let cppNamespace = "::boa";
 }
 
-/// Its lowering takes bf16 and computes in f32, so --boa-widen-arithmetic puts no casts around it.
+/// Its lowering takes bf16 and computes in f32, so --kernel-widen-arithmetic puts no casts around it.
 def Boa_WidensItself : NativeOpTrait<"WidensItself"> {
   let cppNamespace = "::boa";
 }

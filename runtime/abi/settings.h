@@ -224,7 +224,8 @@ inline constexpr SettingAlias kSettingAliases[] = {
 // Values that follow from several settings
 //===----------------------------------------------------------------------===//
 
-/// What the kind of a device means for a program. Nothing else depends on the kind.
+/// What the kind of a device means for a program. Beyond these traits, the kind chooses a Target of
+/// the compiler and an engine of the runtime, by `has_image`.
 struct DeviceTraits {
   MemoryKind memory;
   bool on_host;         // the processors and the memory of the host are the device's
