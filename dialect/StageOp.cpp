@@ -98,7 +98,7 @@ static LogicalResult verifyParams(StageOp op, FunctionOpInterface callee,
 
 /// Checks that what an argument takes exists, and has the type of the argument.
 static LogicalResult verifyTaken(StageOp op, TakenAttr taken, Type type,
-                                 const llvm::SmallDenseSet<Attribute> &earlier,
+                                 const llvm::SmallDenseSet<Attribute> &missing,
                                  SymbolTableCollection &tables) {
   FlatSymbolRefAttr stage = taken.getStage();
   if (!stage) {
@@ -110,7 +110,7 @@ static LogicalResult verifyTaken(StageOp op, TakenAttr taken, Type type,
                                     << ": expected tokens, targets, document_starts, dropout_keys "
                                        "or the result of a stage";
   }
-  if (taken.getRole() != Role::checkpoints || !earlier.contains(stage))
+  if (taken.getRole() != Role::checkpoints || missing.contains(stage))
     return op.emitOpError("takes the result of ") << stage << ", which is no earlier stage";
   auto from = tables.lookupNearestSymbolFrom<FunctionOpInterface>(op, stage);
   const int64_t results = from ? from.getNumResults() : 0;
@@ -136,22 +136,32 @@ LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &tables) {
   if (unsigned found = countActivations(callee); found != takes.size())
     return emitOpError("takes ") << takes.size() << " values but @" << getCallee() << " has "
                                  << found << " arguments before its parameters";
-  llvm::SmallDenseSet<Attribute> earlier, seen;
+  // What it takes mostly stands shortly before it.
+  llvm::SmallDenseSet<Attribute> missing, seen;
+  for (TakenAttr taken : takes)
+    if (taken.getStage())
+      missing.insert(taken.getStage());
   StageOp before;
-  for (Operation *op = (*this)->getPrevNode(); op; op = op->getPrevNode())
+  for (Operation *op = (*this)->getPrevNode(); op && !(missing.empty() && before);
+       op = op->getPrevNode())
     if (auto stage = dyn_cast<StageOp>(op)) {
-      earlier.insert(stage.getCalleeAttr());
+      missing.erase(stage.getCalleeAttr());
       before = before ? before : stage;
     }
   const unsigned carried = getRepeat() > 1 ? callee.getNumResults() : 0;
   for (auto [i, taken] : llvm::enumerate(takes)) {
     Type type = callee.getArgumentTypes()[i];
-    if (failed(verifyTaken(*this, taken, type, earlier, tables)))
+    if (failed(verifyTaken(*this, taken, type, missing, tables)))
       return failure();
-    // Gradients of the others are added up in one place.
+    if (i < carried && !taken.getStage())
+      return emitOpError("carries ") << stringifyRole(taken.getRole())
+                                     << " from layer to layer: expected the result of a stage";
+    // Gradients of the others are added up in one place. Integers have none.
     const bool apart = i < carried || (i == 0 && before && taken.getStage() &&
                                        taken.getStage() == before.getCalleeAttr());
-    if (!apart && !seen.insert(taken).second)
+    const bool mayRepeat = isa<IntegerType>(getElementTypeOrSelf(type)) &&
+                           llvm::is_contained({Role::tokens, Role::checkpoints}, taken.getRole());
+    if (!apart && !mayRepeat && !seen.insert(taken).second)
       return emitOpError("takes the ")
              << (taken.getStage() ? "result of @" : "")
              << (taken.getStage() ? taken.getStage().getValue() : stringifyRole(taken.getRole()))
@@ -185,12 +195,8 @@ static StringRef getName(TakenAttr taken, bool isMain) {
 /// takes the gradients of the results.
 static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, StageFunction function,
                                                StageOp stage, unsigned carried) {
-  if (function == StageFunction::sum) {
-    SmallVector<StringRef> names(func.getNumArguments(), "dy");
-    if (!names.empty())
-      names.back() = "sum";
-    return names;
-  }
+  if (function == StageFunction::sum)
+    return SmallVector<StringRef>(func.getNumArguments(), "dy");
   const bool generates = function == StageFunction::prefill || function == StageFunction::generate;
   SmallVector<StringRef> activations, names;
   bool hasMain = false;
@@ -223,13 +229,12 @@ static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, StageFu
 void nameArguments(ModuleOp module) {
   for (auto stage : module.getOps<StageOp>()) {
     auto forward = module.lookupSymbol<FunctionOpInterface>(stage.getCallee());
-    const unsigned carried = stage.getRepeat() > 1 && forward ? forward.getNumResults() : 0;
-    for (int kind = 0; kind <= int(getMaxEnumValForStageFunction()); ++kind) {
-      const auto function = StageFunction(kind);
-      auto func =
-          module.lookupSymbol<FunctionOpInterface>(getFunctionName(stage.getStageName(), function));
+    const unsigned results = forward ? forward.getNumResults() : 0;
+    const unsigned carried = stage.getRepeat() > 1 ? results : 0;
+    auto nameThose = [&](StringRef of, StageFunction function) {
+      auto func = module.lookupSymbol<FunctionOpInterface>(getFunctionName(of, function));
       if (!func || func.isExternal())
-        continue;
+        return;
       auto names = getArgumentNames(func, function, stage, carried);
       for (auto [arg, name] : llvm::zip_equal(func.getArguments(), names)) {
         Location place = arg.getLoc();
@@ -237,7 +242,11 @@ void nameArguments(ModuleOp module) {
           place = named.getChildLoc();
         arg.setLoc(NameLoc::get(StringAttr::get(module.getContext(), name), place));
       }
-    }
+    };
+    for (int kind = 0; kind <= int(getMaxEnumValForStageFunction()); ++kind)
+      nameThose(stage.getStageName(), StageFunction(kind));
+    for (unsigned i = 1; i < results; ++i)
+      nameThose((stage.getStageName() + "." + Twine(i)).str(), StageFunction::sum);
   }
 }
 

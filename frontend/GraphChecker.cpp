@@ -74,6 +74,9 @@ private:
     std::vector<TakenSpec> &takes = spec.stages[index].takes;
     if (found == model.stages.end() && from.text == "tokens") {
       takes.push_back({TakenSpec::Kind::Tokens});
+      if (stage.isLayer && argument < signatures[index].results.size())
+        error(from.location, "layers carry '" + syntax.name.text +
+                                 "' on: expected what a stage returns but found the tokens");
       return checkTokens(index, argument, "the tokens");
     }
     takes.push_back({TakenSpec::Kind::Result, number, uint32_t(syntax.result)});
@@ -109,8 +112,11 @@ private:
 
   /// An argument that takes what the last one does, where gradients of both would be added up in
   /// one place. Those of carried arguments are not, nor that of a main input from the stage before.
+  /// Tokens have none.
   std::vector<TakenSpec>::iterator findSame(size_t index, size_t carried) {
     std::vector<TakenSpec> &takes = spec.stages[index].takes;
+    if (signatures[index].arguments[takes.size() - 1].kind == Shape::Kind::Tokens)
+      return takes.end() - 1;
     if (carried == 0 && takes[0].kind == TakenSpec::Kind::Result && takes[0].stage + 1 == index)
       carried = 1;
     return std::find(takes.begin() + std::min(carried, takes.size() - 1), takes.end() - 1,
@@ -127,12 +133,12 @@ private:
     const bool first = index == 0, last = index + 1 == model.stages.size();
     const size_t results = first ? 1 : signatures[index - 1].results.size();
     if (first)
-      return {1, 1, "one argument, the tokens,"};
+      return {named == 0 ? 1u : 0u, 1, "one argument, the tokens,"};
     const size_t least = (named == 0 ? 1 : 0) + (last ? 1 : 0), most = results + (last ? 1 : 0);
     if (results > 1)
       return {least, most,
-              "at most " + std::to_string(most) + " arguments, results of the stage before" +
-                  (last ? " and the targets," : ",")};
+              (least == 0 ? "at most " : std::to_string(least) + " to ") + std::to_string(most) +
+                  " arguments, results of the stage before" + (last ? " and the targets," : ",")};
     return {least, most,
             last ? "two arguments, the result of the stage before and the targets,"
                  : "one argument, the result of the stage before,"};
@@ -159,7 +165,9 @@ private:
     }
     if (unnamed.size() < expected.least || unnamed.size() > expected.most) {
       error(stage.name.location,
-            found + (named == 0 ? "" : "; " + std::to_string(named) + " more names a stage"));
+            last && named > 0
+                ? "expected an argument that names no stage, the targets, but found none"
+                : found);
       return false;
     }
     for (size_t i = 0; i < unnamed.size(); ++i)
@@ -221,17 +229,23 @@ private:
     }
   }
 
-  /// Each stage gives a later one something.
+  /// Each stage gives a later one something. What computes a tensor that nobody takes would not be
+  /// trained. The next layer takes what layers return.
   void checkTaken() {
     for (size_t i = 0; i + 1 < spec.stages.size(); ++i) {
-      const auto takesIt = [&](const StageSpec &stage) {
-        return std::any_of(stage.takes.begin(), stage.takes.end(), [&](const TakenSpec &taken) {
-          return taken.kind == TakenSpec::Kind::Result && taken.stage == i;
-        });
-      };
-      if (std::none_of(spec.stages.begin(), spec.stages.end(), takesIt))
-        error(model.stages[i].name.location,
-              "no later stage takes what '" + spec.stages[i].name + "' returns");
+      const StageSyntax &syntax = model.stages[i];
+      std::vector<bool> taken(syntax.results.size());
+      for (const StageSpec &stage : spec.stages)
+        for (const TakenSpec &each : stage.takes)
+          if (each.kind == TakenSpec::Kind::Result && each.stage == i)
+            taken[each.result] = true;
+      if (std::find(taken.begin(), taken.end(), true) == taken.end())
+        error(syntax.name.location, "no later stage takes what '" + syntax.name.text + "' returns");
+      else if (!syntax.isLayer)
+        for (size_t k = 0; k < taken.size(); ++k)
+          if (!taken[k] && signatures[i].results[k].kind == Shape::Kind::Tensor)
+            error(syntax.results[k].location,
+                  "no later stage takes this result of '" + syntax.name.text + "'");
     }
   }
 

@@ -32,6 +32,9 @@ constexpr int64_t kMaxRepeat = 65536;
 constexpr size_t kMaxRank = 4;
 constexpr size_t kMaxStages = 64;
 constexpr size_t kMaxParams = 4096;
+// The compiler places each result of each layer and micro-batch by itself, and counts only layers
+// and micro-batches before it does (passes/schedule/StepSize.h).
+constexpr size_t kMaxResults = 16;
 constexpr size_t kMaxExternal = 256;
 
 class ModelChecker {
@@ -237,6 +240,10 @@ private:
     stage.position = context.sources.position(syntax.name.location);
     for (const ArgumentSyntax &argument : syntax.arguments)
       signature.arguments.push_back(checkType(argument.type));
+    if (syntax.results.size() > kMaxResults)
+      error(syntax.resultsLocation, "a stage returns at most " + std::to_string(kMaxResults) +
+                                        " values, '" + stage.name + "' returns " +
+                                        std::to_string(syntax.results.size()));
     for (const TypeSyntax &result : syntax.results)
       signature.results.push_back(checkType(result));
     for (const Statement &statement : syntax.body) {

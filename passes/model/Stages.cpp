@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "passes/model/Stages.h"
 
+#include "llvm/ADT/StringSet.h"
+
 using namespace mlir;
 
 namespace boa {
@@ -38,7 +40,7 @@ static bool isFloat(Type type) { return isa<FloatType>(getElementTypeOrSelf(type
 /// Follows which uses of results give gradients: those of `stage`, behind those of earlier stages.
 static void findGradients(MutableArrayRef<Stage> stages, Stage &stage) {
   for (StageInput &input : stage.inputs) {
-    if (input.role != Role::checkpoints)
+    if (!input.isResult())
       continue;
     Stage &from = stages[input.stage];
     StageResult &result = from.results[input.result];
@@ -57,6 +59,10 @@ static void findGradients(MutableArrayRef<Stage> stages, Stage &stage) {
 SmallVector<Stage> findStages(ModuleOp module) {
   SmallVector<Stage> stages;
   llvm::StringMap<unsigned> numbers;
+  llvm::StringSet<> layers; // whose groups say so
+  for (auto group : module.getOps<GroupOp>())
+    if (group->hasAttr(kLayerAttr))
+      layers.insert(getUserName(group.getSymName()));
   for (auto op : module.getOps<StageOp>()) {
     Stage stage{op.getStageName().str(), int64_t(op.getRepeat())};
     auto func = module.lookupSymbol<FunctionOpInterface>(op.getCallee());
@@ -76,10 +82,7 @@ SmallVector<Stage> findStages(ModuleOp module) {
       for (StageInput &input : MutableArrayRef(stage.inputs).take_front(stage.results.size()))
         input.carried = true;
     stage.keys = countKeys(stages);
-    stage.isLayer =
-        stage.repeat > 1 || llvm::any_of(module.getOps<GroupOp>(), [&](GroupOp group) {
-          return group->hasAttr(kLayerAttr) && getUserName(group.getSymName()) == stage.name;
-        });
+    stage.isLayer = stage.repeat > 1 || layers.contains(stage.name);
     auto saves = op.getSaves();
     if (saves || module.lookupSymbol(getFunctionName(stage.name, StageFunction::forward_saving)))
       stage.saving = saves.value_or(stage.repeat);
@@ -100,10 +103,10 @@ SmallVector<Stage> findStages(ModuleOp module) {
 }
 
 int64_t countKeys(ArrayRef<Stage> stages) {
-  int64_t keys = 0;
-  for (const Stage &stage : stages)
-    keys += stage.takes(Role::dropout_keys) ? stage.repeat : 0;
-  return keys;
+  if (stages.empty())
+    return 0;
+  const Stage &last = stages.back();
+  return last.keys + (last.takes(Role::dropout_keys) ? last.repeat : 0);
 }
 
 namespace {
@@ -127,10 +130,7 @@ public:
   }
 
 private:
-  ResultStorage &find(const EntryRange &range) {
-    return *llvm::find_if(storages,
-                          [&](const ResultStorage &storage) { return storage.of == range.of; });
-  }
+  ResultStorage &find(const EntryRange &range) { return storages[numbers.lookup(range.of)]; }
 
   /// Assigns the entry of the gradient that a use gives.
   void placeGradient(StageInput &input) {
@@ -147,7 +147,7 @@ private:
 
   /// The storage that ends with what argument `number` takes, or null.
   ResultStorage *findEnd(const Stage &stage, unsigned number) {
-    if (number >= stage.inputs.size() || stage.inputs[number].role != Role::checkpoints)
+    if (number >= stage.inputs.size() || !stage.inputs[number].isResult())
       return nullptr;
     const StageInput &input = stage.inputs[number];
     const Stage &from = stages[input.stage];
@@ -162,8 +162,10 @@ private:
     StageResult &result = stage.results[number];
     ResultStorage *storage = findEnd(stage, number);
     const bool goesOn = storage != nullptr;
-    if (!goesOn)
+    if (!goesOn) {
+      numbers[result.name] = unsigned(storages.size());
       storage = &storages.emplace_back(ResultStorage{result.name, result.type});
+    }
     result.value = {storage->of, storage->results};
     storage->results += stage.repeat;
     if (result.hasGradient) {
@@ -194,6 +196,7 @@ private:
 
   MutableArrayRef<Stage> stages;
   SmallVector<ResultStorage> storages;
+  llvm::StringMap<unsigned> numbers; // of storages, by name
 };
 } // namespace
 

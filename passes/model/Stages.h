@@ -51,8 +51,7 @@ struct StageInput {
   bool follows = false;     // carried: it lies before the results of the first layer
   EntryRange gradient = {}; // given: where the first instance writes it
 
-  /// Whether layers from `first` on take the result of a stage.
-  bool isResult(int64_t first) const { return role == Role::checkpoints || (carried && first > 0); }
+  bool isResult() const { return role == Role::checkpoints; }
 };
 
 struct StageResult {
@@ -91,7 +90,8 @@ struct Stage {
 /// The stages of a module, whose entries are not assigned yet.
 llvm::SmallVector<Stage> findStages(mlir::ModuleOp module);
 
-/// The entries that keys of dropout take: one for each instance that takes them.
+/// The entries that keys of dropout take: one for each instance that takes them. The stages are the
+/// first ones of a module.
 int64_t countKeys(llvm::ArrayRef<Stage> stages);
 
 /// A storage that holds the results of stages.

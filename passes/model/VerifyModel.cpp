@@ -208,8 +208,8 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     if (failed(verifyFunction(stage, func)))
       return failure();
     if (!names.insert(stage.getStageName()).second)
-      return stage.emitOpError("expected a function for each stage but @")
-             << stage.getCallee() << " is an earlier one's";
+      return stage.emitOpError("expected a name of its own but ")
+             << stage.getStageName() << " is that of an earlier stage, or of a result of one";
     const SmallVector<TakenAttr> takes = stage.getTaken();
     for (TakenAttr taken : takes)
       if (taken.getStage())

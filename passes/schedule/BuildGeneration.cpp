@@ -163,7 +163,7 @@ private:
   Value readInput(const Stage &stage, unsigned number, int64_t firstLayer, Value layer,
                   StageFunction function) {
     const StageInput &input = stage.inputs[number];
-    if (!input.isResult(firstLayer))
+    if (!input.isResult())
       return read(input.role, constant(0), nameOf("", function));
     auto [range, moves] = locate(stages, stage, number, firstLayer);
     return read(Role::checkpoints, entryOf(range, moves ? layer : Value()),

@@ -235,7 +235,7 @@ private:
                                 bool logits = false) {
     SmallVector<Value> inputs;
     for (auto [i, input] : llvm::enumerate(stage.inputs)) {
-      if (input.isResult(segment.first)) {
+      if (input.isResult()) {
         auto [range, moves] = locate(stages, stage, unsigned(i), segment.first);
         inputs.push_back(read(Role::checkpoints, range, moves ? layer : Value(), m));
       } else if (input.role == Role::dropout_keys) {

@@ -182,6 +182,68 @@ TEST(StageTest, EmbeddingOfPassedTokens) {
   EXPECT_EQ(compileText(text).diagnostics, "");
 }
 
+// Tokens have no gradient: a stage may take them twice. The first stage may name them, too.
+TEST(StageTest, TokensTwice) {
+  std::string text =
+      edited("targets: [context] token)", "targets: [context] token, t: [context] "
+                                          "token = tokens, u: [context] token = tokens)");
+  text.replace(text.find("linear(x, transpose"), 8,
+               "linear(x + embedding(embed.wte, t) + embedding(embed.wte, u)");
+  EXPECT_EQ(compileText(text).diagnostics, "");
+  EXPECT_EQ(refusal("embed(tokens: [context] token)", "embed(tokens: [context] token = tokens)"),
+            "");
+}
+
+TEST(StageTest, LayersThatCarryTokens) {
+  std::string text = edited("block(x: [context, width]) -> [context, width] repeat",
+                            "block(t: [context] token = tokens, x: [context, width] = embed) -> "
+                            "([context] token, [context, width]) repeat");
+  text.replace(text.find("return x +"), 10, "return (t, x +");
+  text.insert(text.find("causal)") + 7, ")");
+  text.replace(text.find("head(x: [context, width], targets: [context] token)"), 51,
+               "head(targets: [context] token, x: [context, width] = block[1])");
+  EXPECT_EQ(
+      compileText(text).diagnostics,
+      R"(tiny.boa:6:36: error: layers carry 't' on: expected what a stage returns but found the tokens
+  layer block(t: [context] token = tokens, x: [context, width] = embed) -> ([context] token, [context, width]) repeat depth {
+                                   ^~~~~~
+)");
+}
+
+// Messages name what is missing.
+TEST(StageTest, MissingArguments) {
+  EXPECT_EQ(
+      refusal("head(x: [context, width], targets: [context] token)",
+              "head(x: [context, width] = block)"),
+      R"(tiny.boa:13:9: error: expected an argument that names no stage, the targets, but found none
+  stage head(x: [context, width] = block) -> loss {
+        ^~~~
+)");
+  std::string text = returningTokens(kTwo, "(embedding(wte, tokens), tokens)");
+  text.replace(text.find("block(x: [context, width])"), 26, "block()");
+  EXPECT_EQ(
+      compileText(text).diagnostics,
+      R"(tiny.boa:6:9: error: expected 1 to 2 arguments, results of the stage before, but found 0
+  layer block() -> [context, width] repeat depth {
+        ^~~~~
+)");
+}
+
+// Each result is stored by itself, in each layer and micro-batch.
+TEST(StageTest, MostResults) {
+  std::string types = "([context, width]", values = "(embedding(wte, tokens)";
+  for (int i = 0; i < 16; ++i) {
+    types += ", [context] token";
+    values += ", tokens";
+  }
+  const std::string said = compileText(returningTokens(types + ")", values + ")")).diagnostics;
+  EXPECT_EQ(said.substr(0, said.find('\n')),
+            "tiny.boa:2:43: error: a stage returns at most 16 values, 'embed' returns 17");
+  types.resize(types.rfind(','));
+  values.resize(values.rfind(','));
+  EXPECT_EQ(compileText(returningTokens(types + ")", values + ")")).diagnostics, "");
+}
+
 // A layer carries as many values as it returns.
 TEST(StageTest, LayerOfSeveralResults) {
   std::string text = edited("x: [context, width]) -> [context, width] repeat",
@@ -214,7 +276,7 @@ tiny.boa:13:14: note: this one has it
 )");
 }
 
-// A stage of which nobody takes a result would not be trained.
+// What computes a result that nobody takes would not be trained.
 TEST(StageTest, ResultThatNobodyTakes) {
   EXPECT_EQ(refusal("  stage head(x: [context, width], targets: [context] token)",
                     kScaleLayer + " repeat 2 {\n    return x * block.g\n  }\n  stage head(targets: "
@@ -222,6 +284,13 @@ TEST(StageTest, ResultThatNobodyTakes) {
             R"(tiny.boa:13:9: error: no later stage takes what 'more' returns
   layer more(x: [context, width]) -> [context, width] repeat 2 {
         ^~~~
+)");
+  EXPECT_EQ(compileText(returningTokens("([context, width], [context, width])",
+                                        "(embedding(wte, tokens), embedding(wte, tokens))"))
+                .diagnostics,
+            R"(tiny.boa:2:62: error: no later stage takes this result of 'embed'
+  stage embed(tokens: [context] token) -> ([context, width], [context, width]) {
+                                                             ^~~~~~~~~~~~~~~~
 )");
 }
 

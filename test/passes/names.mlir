@@ -87,3 +87,20 @@ boa.step @evaluate(%a, %b) {
     }
   }
 }
+
+// A sum takes gradients. The sum of a second result has its number.
+
+// CHECK: func.func @a_sum(%dy: tensor<2xf32>, %dy_0: tensor<2xf32>)
+// CHECK: func.func @a.1_sum(%dy: tensor<3xf32>, %dy_0: tensor<3xf32>)
+boa.stage @a_forward(tokens)
+func.func @a_forward(%t: tensor<2xi32>) -> (tensor<2xf32>, tensor<3xf32>) {
+  %0 = arith.constant dense<0.0> : tensor<2xf32>
+  %1 = arith.constant dense<0.0> : tensor<3xf32>
+  return %0, %1 : tensor<2xf32>, tensor<3xf32>
+}
+func.func @a_sum(%a: tensor<2xf32>, %b: tensor<2xf32>) -> tensor<2xf32> {
+  return %a : tensor<2xf32>
+}
+func.func @a.1_sum(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
+  return %a : tensor<3xf32>
+}

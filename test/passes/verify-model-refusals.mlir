@@ -105,7 +105,7 @@ module {
 
 module {
   boa.stage @a_forward(tokens)
-  // expected-error @below {{'boa.stage' op expected a function for each stage but @a.1_forward is an earlier one's}}
+  // expected-error @below {{'boa.stage' op expected a name of its own but a.1 is that of an earlier stage, or of a result of one}}
   boa.stage @a.1_forward(@a_forward)
   boa.stage @b_forward(@a.1_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> (tensor<2x4xf32>, tensor<2x4xi32>) {
@@ -238,7 +238,7 @@ module {
   }
   boa.stage @a_forward(tokens)
   boa.stage @b_forward(@a_forward) repeat 2
-  // expected-error @below {{'boa.stage' op expected a function for each stage but @b_forward is an earlier one's}}
+  // expected-error @below {{'boa.stage' op expected a name of its own but b is that of an earlier stage, or of a result of one}}
   boa.stage @b_forward(@b_forward) repeat 3
   boa.stage @c_forward(@b_forward, targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
@@ -257,7 +257,35 @@ module {
 
 // -----
 
-// A side input is the result of an earlier stage: not of the stage itself,
+// Layers carry results. Tokens that they change would not be rows of a table.
+
+module {
+  boa.group @b repeat 1 {
+    boa.param @w : tensor<16x8xf32> = "ones"
+  }
+  boa.stage @a_forward(tokens)
+  // expected-error @below {{'boa.stage' op carries tokens from layer to layer: expected the result of a stage}}
+  boa.stage @l_forward(tokens, @a_forward) repeat 2
+  boa.stage @c_forward(@l_forward[1], targets)
+  func.func @a_forward(%t: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
+    return %0 : tensor<2x4x8xf32>
+  }
+  func.func @l_forward(%t: tensor<2x4xi32>, %x: tensor<2x4x8xf32>, %w: tensor<16x8xf32> {boa.param = @b::@w}) -> (tensor<2x4xi32>, tensor<2x4x8xf32>) {
+    %0 = boa.embedding %w, %t : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+    %1 = boa.add %x, %0 : tensor<2x4x8xf32>, tensor<2x4x8xf32>
+    %2 = boa.rebase %t by 8 : tensor<2x4xi32>
+    return %2, %1 : tensor<2x4xi32>, tensor<2x4x8xf32>
+  }
+  func.func @c_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = boa.cross_entropy %x, %t : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// An argument takes the result of an earlier stage: not of the stage itself,
 
 module {
   boa.group @a repeat 1 {

@@ -92,9 +92,6 @@ private:
     } else {
       for (int64_t i = 0; i < count; ++i)
         stage.takes.push_back(pickResult(index));
-      // Tokens may be carried, too.
-      if (random.chance(0.1))
-        stage.takes.back() = {"tokens"};
       for (Taken &taken : stage.takes)
         taken.carried = true;
     }
