@@ -85,11 +85,15 @@ private:
 
   /// Finds the embedding of the first stage.
   LogicalResult findTable() {
-    embedding =
-        tokens && tokens.hasOneUse() ? dyn_cast<EmbeddingOp>(*tokens.user_begin()) : EmbeddingOp();
-    if (!embedding)
+    SmallVector<EmbeddingOp> found;
+    if (tokens && first.getRepeat() == 1)
+      for (Operation *user : tokens.getUsers())
+        if (auto each = dyn_cast<EmbeddingOp>(user))
+          found.push_back(each);
+    if (found.size() != 1)
       return refuse(start.getLoc())
-             << "expected the first stage to use its tokens once, in an embedding";
+             << "expected the first stage to use its tokens in one embedding";
+    embedding = found.front();
     cuts.push_back({asArgument(embedding.getTable()), 0});
     return success();
   }
@@ -265,17 +269,20 @@ private:
     const unsigned place = tokens.getArgNumber();
     (void)start.insertArgument(place, rows, {}, loc);
     SmallVector<TakenAttr> takes = first.getTaken();
-    takes[place] = takeResult(body);
-    first.setTaken(takes);
+    takes.insert(takes.begin() + place, takeResult(body));
     embedding.getY().replaceAllUsesWith(start.getArgument(place));
     Operation *cast = embedding.getTable().getDefiningOp();
     embedding.erase();
     if (cast)
       cast->erase();
     llvm::BitVector unused(start.getNumArguments());
-    unused.set(tokens.getArgNumber());
     unused.set(cut.arg.getArgNumber());
+    if (tokens.use_empty()) {
+      unused.set(tokens.getArgNumber());
+      takes.erase(takes.begin() + tokens.getArgNumber());
+    }
     (void)start.eraseArguments(unused);
+    first.setTaken(takes);
   }
 
   void createProductStages() {
@@ -293,7 +300,8 @@ private:
     // The part before the product keeps the name of the stage, and what it takes.
     TakenAttr before;
     func::FuncOp earlier;
-    if (auto arg = dyn_cast<BlockArgument>(x)) {
+    auto arg = dyn_cast<BlockArgument>(x);
+    if (arg && arg.getArgNumber() < last.getTaken().size()) {
       before = last.getTaken()[arg.getArgNumber()];
     } else {
       before = TakenAttr::get(last.getCalleeAttr());

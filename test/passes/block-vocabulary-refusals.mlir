@@ -52,7 +52,7 @@ boa.group @params.embed repeat 1 {
 }
 boa.stage @embed_forward(tokens)
 boa.stage @head_forward(@embed_forward, targets)
-// expected-error @+1 {{cannot stream the vocabulary in 4 blocks: expected the first stage to use its tokens once, in an embedding}}
+// expected-error @+1 {{cannot stream the vocabulary in 4 blocks: expected the first stage to use its tokens in one embedding}}
 func.func @embed_forward(%x: tensor<2x4xi32>,
                          %w: tensor<8x8xf32> {boa.param = @params.embed::@w}) -> tensor<2x4x8xf32> {
   %y = boa.embedding %w, %x : (tensor<8x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
