@@ -133,6 +133,7 @@ private:
   void describeArguments() {
     const SmallVector<TakenAttr> takes = op.getTaken();
     unsigned inputs = 0;
+    llvm::StringMap<unsigned> taken; // by how many arguments
     for (BlockArgument arg : func.getArguments()) {
       if (auto param = func.getArgAttrOfType<SymbolRefAttr>(arg.getArgNumber(), kParamAttr)) {
         StringRef group = getUserName(param.getRootReference().getValue());
@@ -149,9 +150,9 @@ private:
       arguments.push_back(inputs < takes.size() ? printTaken(takes[inputs], inputs)
                                                 : llvm::formatv("input{0}", inputs).str());
       ++inputs;
-      // Layers may carry one result in two arguments.
-      while (llvm::count(arguments, arguments.back()) > 1)
-        arguments.back() += "'";
+      // Several arguments may take one result.
+      if (unsigned number = ++taken[arguments.back()]; number > 1)
+        arguments.back() += "'" + std::to_string(number);
       out << "  " << arguments.back() << ' ' << shapeOf(arg) << '\n';
     }
     // The order of arguments is that of their first use.

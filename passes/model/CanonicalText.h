@@ -20,7 +20,7 @@
 // ops once; the operands of a sum or product of one shape stand in an order of their own.
 // An argument is named after what it takes: `input` is the tokens of the first stage and the result
 // of the stage before, if they come first; others are `tokens`, `targets`, `result(embed)` and
-// `result(embed#1)`. A second one of a name is `result(embed)'`.
+// `result(embed#1)`. A second one of a name is `result(embed)'2`.
 //
 // The runtime stores the text and compares it by line (runtime/state/computation.h):
 // a change of the form is a new version.

@@ -157,7 +157,7 @@ def loss_of(stages, shapes, tensors, tokens, targets):
         """What an argument of the model takes. Tokens and targets are known."""
         if argument == "input":
             return values.get(before)
-        return values[argument.rstrip("'")[7:-1]] if argument.startswith("result(") else None
+        return values[argument.partition("'")[0][7:-1]] if argument.startswith("result(") else None
 
     def run(stage, layer, carried):
         env = dict(zip(stage["arguments"], [*carried, *map(take, stage["arguments"][len(carried):])]))
