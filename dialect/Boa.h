@@ -112,7 +112,7 @@ namespace boa {
 
 /// On arguments and results of a stage's functions: their parameter, or the parameter of their
 /// gradient; or a mark that forward keeps the value for backward, which is its name if it lies in
-/// a storage by itself; or that the value is added to the gradient of a side input. On an argument
+/// a storage by itself; or that the value is added to other gradients of a result. On an argument
 /// that is a cache, and with the argument's number on the result that the cache is after the call.
 inline constexpr llvm::StringLiteral kParamAttr = "boa.param", kSavedAttr = "boa.saved",
                                      kSumAttr = "boa.sum", kCacheAttr = "boa.cache";

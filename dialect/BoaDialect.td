@@ -142,7 +142,7 @@ def Boa_StageFunction : I32EnumAttr<"StageFunction", "the part of a stage that a
   I32EnumAttrCase<"backward", 1>,
   I32EnumAttrCase<"forward_saving", 2>,
   I32EnumAttrCase<"logits", 3>,
-  I32EnumAttrCase<"sum", 4>, // of the gradients of its result, where side inputs take it, too
+  I32EnumAttrCase<"sum", 4>, // of the gradients of a result that several arguments take
   I32EnumAttrCase<"backward_saved", 5>, // takes what forward_saving saved, where only some layers do
   I32EnumAttrCase<"prefill", 6>, // of some positions at once, whose keys and values it keeps
   I32EnumAttrCase<"generate", 7> // of one position

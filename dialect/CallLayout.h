@@ -44,7 +44,7 @@ struct CallSlot {
 struct CallLayout {
   llvm::SmallVector<CallSlot> inputs, outputs;
 
-  /// The outputs that a launch adds to (gradients of side inputs and of parameters, and caches),
+  /// The outputs that a launch adds to (gradients of shared results and parameters, and caches),
   /// and those that it writes whole. Its buffers come in that order.
   llvm::SmallVector<CallSlot> updates() const;
   llvm::SmallVector<CallSlot> writes() const;

@@ -23,7 +23,7 @@ def Boa_CallOp : Boa_Op<"call", [MemoryEffects<[]>, Boa_AccessOpInterface, Boa_N
     Operands: the callee's activations in order, then one packed entry for each
     parameter group that it takes, in the order of their first appearance.
     Results: its activations, then one packed gradient for each group. A result marked
-    `boa.sum` is the gradient of a side input: `boa.accumulate` adds it up. A result marked
+    `boa.sum` is one of several gradients of a result: `boa.accumulate` adds it up. A result marked
     `boa.cache` is added to a cache in the same way: other positions than before.
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyStaticShapeTensor>:$inputs);

@@ -19,10 +19,10 @@ def Boa_StageOp : Boa_Op<"stage", [HasParent<"::mlir::ModuleOp">,
     `boa.param`. A function takes and returns any number of tensors of static shape. Inputs are
     `tokens`, `targets`, `document_starts` (where the document of each token begins in its
     sequence) and `dropout_keys` (from which random choices follow), each [micro_batch, context]
-    i32. The last stage returns the loss, a scalar.
+    i32 where boa.config says these. The last stage returns the loss, a scalar.
 
     The first arguments of a layer are carried, as many as it has results: the first layer
-    takes what the list says, each later one the results of the layer before. All layers take the
+    takes results of stages there, each later one the results of the layer before. All layers take the
     same for the other arguments. A layer takes its own entry of each group that repeats as
     often as it does, and the only entry of a group that does not repeat.
     ```mlir

@@ -7,7 +7,7 @@
 //
 // A stage's function becomes a boa.kernel: every argument and result is a place in
 // one of the launch's buffers (boa.buffer, boa.offset in bytes). Gradients of
-// parameters and of side inputs become accumulators: an argument tied to the result
+// parameters and of shared results become accumulators: an argument tied to the result
 // (boa.result), so that a matrix product can add in place. Caches are tied in the same way. Weights
 // stored as bf16 are widened at the top. Functions that nothing launches are dropped.
 //

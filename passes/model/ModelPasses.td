@@ -69,7 +69,7 @@ def BlockVocabulary : BoaPass<"boa-block-vocabulary"> {
     gradient and its update are complete with its backward loop. The product is computed again in
     the backward pass, also where layers save their activations.
 
-    Refused: another use of the tokens, another end of the last stage, a number that does not divide
+    Refused: two embeddings of the tokens, another end of the last stage, a number that does not divide
     the vocabulary, and a matrix that is used elsewhere, too.
 
     Before:
@@ -190,9 +190,9 @@ def Differentiate : BoaPass<"boa-differentiate"> {
     values it needs again from the boundary activation `x`.
 
     A backward function takes a gradient for each result that has one, and returns one for each
-    argument that has one. Integers have none. The first use of a result writes its gradient, and
-    so do layers that carry it on. Those of other uses are marked `boa.sum`: they are added up, in
-    f32 also where activations are bf16. Then `@NAME_sum(dy, sum) -> dy` adds up all of them;
+    argument that has one. Integers have none. Layers that carry a result on write its gradient, and
+    so does its first use, if that stage does not repeat. Those of other uses are marked `boa.sum`:
+    they are added up, in f32 also where activations are bf16. Then `@NAME_sum(dy, sum) -> dy` adds up all of them;
     `@NAME.1_sum` for the second result. It returns zeros for a result of layers that no later
     stage takes.
 

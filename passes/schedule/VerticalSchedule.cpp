@@ -32,7 +32,8 @@ namespace {
 bool isMicroBatch(LoopOp loop) { return loop.getDimension() == Dimension::micro_batch; }
 
 /// The body's ops in runs that stay together: each inner loop by itself, and
-/// each call with the reads before it and the writes after it.
+/// each call with the reads before it and the writes after it. A call that reads
+/// nothing stays with the call before it.
 SmallVector<SmallVector<Operation *>> splitStatements(Block &body) {
   SmallVector<SmallVector<Operation *>> statements;
   bool open = false, stored = false;
