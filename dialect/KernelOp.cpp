@@ -174,7 +174,7 @@ LogicalResult KernelOp::verify() {
     if (!isTable(table))
       return emitOpError("expected tables of angles but found ") << table;
   for (NamedAttribute cost : getCosts())
-    if (!isa<CostAttr>(cost.getValue()) || !ParseWord<ComputeType>(cost.getName().getValue()))
+    if (!isa<CostAttr>(cost.getValue()) || !ParseWord<NumberFormat>(cost.getName().getValue()))
       return emitOpError("expected costs by format, {f32 = #boa.cost<...>}, but found ")
              << cost.getName().getValue() << " = " << cost.getValue();
   return success();

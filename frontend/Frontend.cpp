@@ -74,6 +74,7 @@ static void parseTexts(const std::vector<InputText> &inputs, Sources &sources, P
     parse(sources, sources.add(input.name, input.text, /*isOption=*/false), program, diagnostics);
   choosePlan(program);
   moveSettings(program);
+  expandRates(program);
   chooseMachine(program);
 }
 

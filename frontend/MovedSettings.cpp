@@ -28,6 +28,22 @@ void moveSettings(Program &program) {
   fields = std::move(kept);
 }
 
+void expandRates(Program &program) {
+  for (MachineSyntax &machine : program.machines)
+    for (Field &block : machine.fields)
+      for (Field &field : block.fields) {
+        const auto [name, format] = shortRate("machine." + block.key.text + "." + field.key.text);
+        if (field.isBlock || name.empty())
+          continue;
+        Field rate;
+        rate.key = {name, field.key.location};
+        rate.isBlock = true;
+        field.key.text = format;
+        rate.fields.push_back(std::move(field));
+        field = std::move(rate);
+      }
+}
+
 /// Where the lines of a setting begin: behind the line on which the token before it ends, so
 /// that comments above it are its own.
 static size_t beginOf(const std::string &text, size_t key) {

@@ -7,7 +7,8 @@
 //
 // `schedule`, `place`, `micro_batch` and `update` once stood in the train block. Specs may
 // still have them there (kSettingAliases): the checker sees them in the plan, and `boa fmt`
-// rewrites the spec.
+// rewrites the spec. `compute` and `compute_bf16` of a device are short for compute { f32 } and
+// compute { bf16 }: the checker sees these.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_FRONTEND_MOVEDSETTINGS_H
@@ -21,6 +22,9 @@ namespace boa::frontend {
 
 /// Moves the settings in the tree.
 void moveSettings(Program &program);
+
+/// Writes out the short forms of rates in the tree.
+void expandRates(Program &program);
 
 /// The text of a file with the settings in a plan block, together with their comments; nothing
 /// if none has to move. The plan is the file's own, or a new one behind the train block.

@@ -234,10 +234,11 @@ private:
     setField(place->fields, path[2]);
   }
 
-  std::string join() const {
+  /// The path, or its first names.
+  std::string join(size_t names = 4) const {
     std::string text;
-    for (const Name &name : path)
-      text += (text.empty() ? "" : ".") + name.text;
+    for (size_t i = 0; i < std::min(names, path.size()); ++i)
+      text += (i ? "." : "") + path[i].text;
     return text;
   }
 
@@ -250,10 +251,7 @@ private:
   /// The argument of a call that has a name, or stands where that one belongs.
   /// `depth` names of the path lead to the call.
   Argument *findArgument(Expr &call, const std::string &name, size_t depth) const {
-    std::string of;
-    for (size_t i = 0; i < depth; ++i)
-      of += (i ? "." : "") + path[i].text;
-    std::vector<const Setting *> rows = settingsOf(of, call.name);
+    std::vector<const Setting *> rows = settingsOf(join(depth), call.name);
     for (size_t i = 0; i < call.arguments.size(); ++i) {
       Argument &argument = call.arguments[i];
       if (argument.keyword ? argument.keyword->text == name
@@ -313,7 +311,12 @@ private:
       program.machines.push_back(std::move(machine));
     }
     std::vector<Field> &fields = program.machines[0].fields;
-    if (path.size() != 3)
+    if (const auto [rate, format] = shortRate(join()); !rate.empty()) {
+      path[2].text = rate;
+      path.push_back({format, path[2].location});
+    }
+    const bool isOfFormat = path.size() == 4 && hasFormats(join(3));
+    if (path.size() != 3 && !isOfFormat)
       return error(path[1].location,
                    "expected a path such as machine.host.memory or machine.device.memory" +
                        didYouMeanSetting(join()));
@@ -345,8 +348,24 @@ private:
     for (Field *block : blocks) {
       if (!value)
         value = parseValue(sources, file, begin, diagnostics);
-      setField(block->fields, path[2]);
+      if (isOfFormat)
+        setFormat(block->fields);
+      else
+        setField(block->fields, path[2]);
     }
+  }
+
+  /// Sets path[3] in a block path[2], which is added where none has it.
+  void setFormat(std::vector<Field> &fields) {
+    for (Field &rate : fields)
+      for (Field &format : rate.fields)
+        if (rate.key.text == path[2].text && format.key.text == path[3].text)
+          return setField(rate.fields, path[3]);
+    Field rate;
+    rate.key = path[2];
+    rate.isBlock = true;
+    setField(rate.fields, path[3]);
+    fields.push_back(std::move(rate));
   }
 
   /// The folder of the ssd, which is its label.

@@ -371,7 +371,7 @@ bool Parser::parseField(Field &field, int depth) {
   }
   if (!is(TokenKind::LeftBrace))
     return fail("'=' or '{' after '" + field.key.text + "'");
-  // A machine's device is the deepest there is.
+  // A rate of a machine's device, by format, is the deepest there is.
   if (depth >= 2) {
     diagnostics.error(token().location, "settings nest more than 3 deep");
     return false;

@@ -92,14 +92,33 @@ std::string describeWord(const Setting &setting, const std::string &word) {
   return word;
 }
 
-std::string movedTo(std::string_view block, std::string_view name) {
-  for (const SettingAlias &alias : kSettingAliases) {
-    const std::string_view from = alias.from, to = alias.to;
-    const size_t dot = from.find('.');
-    if (from.substr(0, dot) == block && from.substr(dot + 1) == name)
-      return std::string(to.substr(0, to.find('.')));
-  }
+bool hasFormats(std::string_view path) {
+  const std::vector<Setting> &all = WrittenSettings();
+  return std::any_of(all.begin(), all.end(), [&](const Setting &setting) {
+    const std::string_view whole = setting.path;
+    return setting.isOfFormat && whole.substr(0, whole.rfind('.')) == path;
+  });
+}
+
+/// The path that an old or a short one stands for; else "".
+static std::string aliasOf(std::string_view path) {
+  for (const SettingAlias &alias : kSettingAliases)
+    if (path == alias.from)
+      return alias.to;
   return "";
+}
+
+std::pair<std::string, std::string> shortRate(std::string_view path) {
+  const std::string whole = aliasOf(path);
+  const size_t dot = whole.rfind('.'), before = whole.rfind('.', dot - 1);
+  if (whole.empty() || !hasFormats(whole.substr(0, dot)))
+    return {};
+  return {whole.substr(before + 1, dot - before - 1), whole.substr(dot + 1)};
+}
+
+std::string movedTo(std::string_view block, std::string_view name) {
+  const std::string to = aliasOf(std::string(block) + "." + std::string(name));
+  return to.substr(0, to.find('.'));
 }
 
 std::vector<SettingInfo> listSettings() {

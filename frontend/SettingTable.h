@@ -31,6 +31,12 @@ bool hasPattern(std::string_view of);
 /// How a value of a word is written: `every(...)` where it must have arguments.
 std::string describeWord(const Setting &setting, const std::string &word);
 
+/// Whether a path is one of rates by format: `machine.device.compute` of compute { f32 = ... }.
+bool hasFormats(std::string_view path);
+
+/// `compute` and `bf16` of the short form machine.device.compute_bf16; else "".
+std::pair<std::string, std::string> shortRate(std::string_view path);
+
 /// The block to which a setting of `train` moved: `plan` for schedule; else "".
 std::string movedTo(std::string_view block, std::string_view name);
 

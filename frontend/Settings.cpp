@@ -35,6 +35,19 @@ static std::vector<std::string> namesOf(const std::vector<const Setting *> &rows
   return names;
 }
 
+using NamedField = std::pair<std::string, const Field *>;
+/// The fields of a block by name: `compute.f32` of compute { f32 = ... }.
+static std::vector<NamedField> nameFields(const std::vector<Field> &fields, const std::string &of) {
+  std::vector<NamedField> named;
+  for (const Field &field : fields)
+    if (field.isBlock && !field.label && hasFormats(of + "." + field.key.text))
+      for (const Field &inner : field.fields)
+        named.emplace_back(field.key.text + "." + inner.key.text, &inner);
+    else
+      named.emplace_back(field.key.text, &field);
+  return named;
+}
+
 /// The way to write that there is none, where 0 was written.
 static std::string hintForZero(const Setting &setting) {
   return *setting.none
@@ -59,31 +72,43 @@ SettingReader::SettingReader(const std::vector<Field> &fields, const std::string
                              CheckContext context, GivenSettings &given)
     : SettingReader(settingsOf(of), of, constants, context, given) {
   const std::vector<std::string> names = namesOf(rows);
-  std::vector<const Field *> seen;
-  for (const Field &field : fields) {
+  const std::vector<NamedField> named = nameFields(fields, of);
+  for (const NamedField &each : named) {
+    const std::string &name = each.first;
+    const Field &field = *each.second;
     const Name &key = field.key;
-    const auto row = std::find(names.begin(), names.end(), key.text);
-    // A block with a label has a reader of its own.
-    if (row == names.end() && !settingsOf(of + "." + key.text).empty()) {
-      if (!field.isBlock)
-        error(key.location, "expected '" + key.text + " \"...\" { ... }'");
+    const auto row = std::find(names.begin(), names.end(), name);
+    if (row == names.end() && hasFormats(of + "." + name)) {
+      error(key.location, "expected '" + name + " { ... }'");
       continue;
     }
-    if (row == names.end()) {
-      std::string near = suggest(SpellingKind::Setting, key.text, names);
-      error(key.location, what + " has no setting '" + key.text + "'" +
-                              (near.empty() ? didYouMeanSetting(of + "." + key.text) : near));
+    // A block with a label has a reader of its own.
+    if (row == names.end() && !settingsOf(of + "." + name).empty()) {
+      if (!field.isBlock)
+        error(key.location, "expected '" + name + " \"...\" { ... }'");
+      continue;
+    }
+    if (row == names.end() && name != key.text) {
+      const std::vector<std::string> formats = SplitWords(WordList(NumberFormat()));
+      error(key.location, "expected a format, " + listWords(formats) + ", but found '" + key.text +
+                              "'" + didYouMean(key.text, formats));
       complete = false;
       continue;
     }
-    auto same = [&](const Field *other) { return other->key.text == key.text; };
-    auto first = std::find_if(seen.begin(), seen.end(), same);
-    if (first != seen.end()) {
-      context.diagnostics.error(key.location, "'" + key.text + "' is set twice")
-          .note((*first)->key.location, "first set here");
+    if (row == names.end()) {
+      std::string near = suggest(SpellingKind::Setting, name, names);
+      error(key.location, what + " has no setting '" + name + "'" +
+                              (near.empty() ? didYouMeanSetting(of + "." + name) : near));
+      complete = false;
       continue;
     }
-    seen.push_back(&field);
+    auto same = [&](const NamedField &other) { return other.first == name; };
+    const Field &first = *std::find_if(named.begin(), named.end(), same)->second;
+    if (&first != &field) {
+      context.diagnostics.error(key.location, "'" + name + "' is set twice")
+          .note(first.key.location, "first set here");
+      continue;
+    }
     const Setting &setting = *rows[size_t(row - names.begin())];
     // Only places may be a block, which TrainChecker reads.
     if (field.isBlock && setting.kind != SettingKind::Place)

@@ -141,7 +141,9 @@ absl::Status measureDisks(const std::vector<Place> &places, bool quick, MachineF
 /// Kernels that nothing disturbs take the same time again and again.
 void warnOfOtherWork(MachineFigures &figures) {
   constexpr double kQuiet = 0.1;
-  const double scatter = std::max(figures.product.scatter, figures.product_bf16.scatter);
+  double scatter = 0;
+  for (const auto &[format, of] : figures.formats)
+    scatter = std::max(scatter, of.product.scatter);
   if (scatter > kQuiet)
     figures.warnings.push_back(absl::StrFormat(
         "half of the products' rates lie within %.0f%% of each other: the machine was busy, and "
@@ -185,12 +187,14 @@ absl::Status runProbe(const ProbeOptions &options) {
   print(FormatRow("memory bandwidth", figures.bandwidth, U::speed) +
         FormatRow("updates", figures.optimizer, U::speed) +
         FormatRow("checksums", figures.checksum, U::speed) + "kernels of " + figures.kernels +
-        "\n" + FormatRow("products f32", figures.product, U::operations) +
-        FormatRow("products bf16", figures.product_bf16, U::operations) +
-        FormatRow("attention f32", figures.attention, U::operations) +
-        FormatRow("attention bf16", figures.attention_bf16, U::operations) +
-        FormatRow("the rest f32", figures.elementwise, U::speed) +
-        FormatRow("the rest bf16", figures.elementwise_bf16, U::speed));
+        "\n");
+  auto printFormats = [&](const char *what, Figure KernelFigures::*figure, U unit) {
+    for (const auto &[format, of] : figures.formats)
+      print(FormatRow(absl::StrCat(what, " ", WordOf(format)), of.*figure, unit));
+  };
+  printFormats("products", &KernelFigures::product, U::operations);
+  printFormats("attention", &KernelFigures::attention, U::operations);
+  printFormats("the rest", &KernelFigures::elementwise, U::speed);
   for (const std::string &warning : figures.warnings)
     print(absl::StrCat("warning: ", warning, "\n"));
   status = writeFile(options.output, figures);

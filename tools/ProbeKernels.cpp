@@ -28,6 +28,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <optional>
 
 namespace boa {
@@ -95,17 +96,17 @@ std::vector<HostSymbol> timedSymbols() {
 // A block
 //===----------------------------------------------------------------------===//
 
-/// The compiled training in one type, and memory for it.
+/// The compiled training in one format, and memory for it.
 class Block {
 public:
-  explicit Block(bool isBf16) : isBf16(isBf16) {}
+  const NumberFormat format;
+  explicit Block(NumberFormat format) : format(format) {}
 
   absl::Status compile() {
     CompileRequest request;
     request.texts = {{"spec", kBlock}};
     request.replaced = timedSymbols();
-    if (isBf16)
-      request.overrides = {"train.weights=bf16", "train.compute=bf16"};
+    request.overrides = {"train.weights=" + WordOf(format), "train.compute=" + WordOf(format)};
     absl::Status status = compiled.compile(request);
     if (status.ok())
       status = compiled.find(kernels);
@@ -151,12 +152,18 @@ public:
     return {product, attention, all - product - attention};
   }
 
-  /// What the compiler says that a run costs, in the type of this block.
-  double productFlops() const { return sum(&Kernel::product_flops, &Kernel::product_flops_bf16); }
-  double attentionFlops() const {
-    return sum(&Kernel::attention_flops, &Kernel::attention_flops_bf16);
+  /// What the compiler says that a run costs, in the format of this block.
+  KernelCost cost() const {
+    KernelCost sum;
+    for (const Kernel &kernel : compiled.program.kernels)
+      if (const auto cost = kernel.costs.find(format);
+          isOfBlock(kernel) && cost != kernel.costs.end()) {
+        sum.product_flops += cost->second.product_flops;
+        sum.attention_flops += cost->second.attention_flops;
+        sum.elementwise_bytes += cost->second.elementwise_bytes;
+      }
+    return sum;
   }
-  double bytes() const { return sum(&Kernel::elementwise_bytes, &Kernel::elementwise_bytes_bf16); }
 
   /// Bytes a second of updates of a layer, chunk by chunk.
   absl::StatusOr<Figure> measureUpdates(int turns);
@@ -165,15 +172,7 @@ private:
   static constexpr int kSets = 2;
 
   static bool isOfBlock(const Kernel &kernel) { return kernel.name.rfind("block_", 0) == 0; }
-  double sum(double Kernel::*f32, double Kernel::*bf16) const {
-    double total = 0;
-    for (const Kernel &kernel : compiled.program.kernels)
-      if (isOfBlock(kernel))
-        total += kernel.*(isBf16 ? bf16 : f32);
-    return total;
-  }
 
-  const bool isBf16;
   CompiledProgram compiled;
   Kernels kernels = nullptr;
   ProbeMemory buffers, workspace;
@@ -225,9 +224,9 @@ double medianSeconds(Block &block, int turns) {
   return MedianOf(seconds, "").value;
 }
 
-/// Uses the set whose kernels take the least time for both types. The one that Boa would choose
+/// Uses the set whose kernels take the least time for all formats. The one that Boa would choose
 /// wins unless another is clearly faster.
-absl::Status chooseSet(bool quick, Block &f32, Block &bf16, MachineFigures &figures) {
+absl::Status chooseSet(bool quick, std::deque<Block> &blocks, MachineFigures &figures) {
   constexpr int kTurns = 3;
   constexpr double kClearly = 0.95;
   if (const char *named = std::getenv("BOA_CPU")) {
@@ -242,7 +241,12 @@ absl::Status chooseSet(bool quick, Block &f32, Block &bf16, MachineFigures &figu
   Isa best = table;
   if (absl::Status status = CheckKernels(table); !status.ok())
     return status;
-  auto measure = [&] { return medianSeconds(f32, kTurns) + medianSeconds(bf16, kTurns); };
+  auto measure = [&] {
+    double seconds = 0;
+    for (Block &block : blocks)
+      seconds += medianSeconds(block, kTurns);
+    return seconds;
+  };
   if (!quick) {
     measure(); // touches the memory
     double least = kClearly * measure();
@@ -267,37 +271,31 @@ absl::Status chooseSet(bool quick, Block &f32, Block &bf16, MachineFigures &figu
 } // namespace
 
 absl::Status measureKernels(bool quick, MachineFigures &figures) {
-  Block f32(/*isBf16=*/false), bf16(/*isBf16=*/true);
-  absl::Status status = f32.compile();
-  if (status.ok())
-    status = bf16.compile();
-  if (status.ok())
-    status = chooseSet(quick, f32, bf16, figures);
-  if (!status.ok())
+  // In each format in which a training computes.
+  std::deque<Block> blocks;
+  for (const std::string &word : SplitWords(WordList(ComputeType())))
+    if (absl::Status status = blocks.emplace_back(*ParseWord<NumberFormat>(word)).compile();
+        !status.ok())
+      return status;
+  if (absl::Status status = chooseSet(quick, blocks, figures); !status.ok())
     return status;
   const int turns = quick ? 5 : 15;
   const std::string how = absl::StrCat(kShape, ", ", figures.kernels, " on ", figures.threads,
                                        " threads, median of ", turns);
-  struct Target {
-    Block &block;
-    Figure &product, &attention, &elementwise;
-  };
-  for (Target to :
-       {Target{f32, figures.product, figures.attention, figures.elementwise},
-        Target{bf16, figures.product_bf16, figures.attention_bf16, figures.elementwise_bf16}}) {
-    to.block.run();
+  for (Block &block : blocks) {
+    block.run();
+    const KernelCost cost = block.cost();
     std::vector<double> product, attention, elementwise;
     for (int turn = 0; turn < turns; ++turn) {
-      const Block::Times times = to.block.run();
-      product.push_back(to.block.productFlops() / times.product);
-      attention.push_back(to.block.attentionFlops() / times.attention);
-      elementwise.push_back(to.block.bytes() / times.rest);
+      const Block::Times times = block.run();
+      product.push_back(cost.product_flops / times.product);
+      attention.push_back(cost.attention_flops / times.attention);
+      elementwise.push_back(cost.elementwise_bytes / times.rest);
     }
-    to.product = MedianOf(product, how);
-    to.attention = MedianOf(attention, how);
-    to.elementwise = MedianOf(elementwise, how);
+    figures.formats[block.format] = {MedianOf(product, how), MedianOf(attention, how),
+                                     MedianOf(elementwise, how)};
   }
-  absl::StatusOr<Figure> updates = f32.measureUpdates(turns);
+  absl::StatusOr<Figure> updates = blocks.front().measureUpdates(turns);
   if (updates.ok())
     figures.optimizer = *std::move(updates);
   return updates.status();

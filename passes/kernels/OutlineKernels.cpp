@@ -45,16 +45,24 @@ public:
   }
 
 private:
-  /// Adds up what the ops cost, by the format of their first operand: f32 if that holds no numbers.
+  /// The format of an op's first operand: f32 if that is of none. f8E4M3FN is of the format f8.
+  static NumberFormat formatOf(Operation *op) {
+    std::string type;
+    if (op->getNumOperands() > 0)
+      llvm::raw_string_ostream(type) << getElementTypeOrSelf(op->getOperand(0));
+    for (const std::string &word : SplitWords(WordList(NumberFormat())))
+      if (StringRef(type).starts_with(word))
+        return *ParseWord<NumberFormat>(word);
+    return NumberFormat::f32;
+  }
+  /// Adds up what the ops cost, by format.
   DictionaryAttr countCosts() {
     struct Cost {
       double flops = 0, bytes = 0, products = 0, attention = 0, elementwise = 0;
     };
-    std::map<ComputeType, Cost> costs;
+    std::map<NumberFormat, Cost> costs;
     func.walk([&](CostOpInterface op) {
-      const bool isBf16 =
-          op->getNumOperands() > 0 && getElementTypeOrSelf(op->getOperand(0)).isBF16();
-      Cost &cost = costs[isBf16 ? ComputeType::bf16 : ComputeType::f32];
+      Cost &cost = costs[formatOf(op)];
       cost.flops += op.getFlops();
       cost.bytes += op.getBytes();
       if (op->hasTrait<MatrixProduct>())

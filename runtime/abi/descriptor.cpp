@@ -184,19 +184,26 @@ static void Parse(Fields &f, KernelBuffer &b) {
   f.Read("write", b.write);
 }
 
+static void Parse(Fields &f, KernelCost &c) {
+  f.Read("flops", c.flops);
+  f.Read("bytes", c.bytes);
+  f.Read("product_flops", c.product_flops);
+  f.Read("attention_flops", c.attention_flops);
+  f.Read("elementwise_bytes", c.elementwise_bytes);
+}
+
 static void Parse(Fields &f, Kernel &k) {
   f.Read("name", k.name);
   f.Read("buffers", k.buffers);
   f.Read("workspace", k.workspace);
   f.AtLeast("workspace", k.workspace, 0);
-  f.Read("flops", k.flops);
-  f.Read("product_flops", k.product_flops);
-  f.Read("product_flops_bf16", k.product_flops_bf16);
-  f.Read("attention_flops", k.attention_flops);
-  f.Read("attention_flops_bf16", k.attention_flops_bf16);
-  f.Read("bytes", k.bytes);
-  f.Read("elementwise_bytes", k.elementwise_bytes);
-  f.Read("elementwise_bytes_bf16", k.elementwise_bytes_bf16);
+  std::map<std::string, KernelCost> costs;
+  f.Read("costs", costs);
+  for (const auto &[word, cost] : costs)
+    if (const std::optional<NumberFormat> format = ParseWord<NumberFormat>(word))
+      k.costs[*format] = cost;
+    else
+      f.Fail("field `costs`: there is no format `", word, "`");
   f.ReadOptional("tables", k.tables);
 }
 

@@ -197,7 +197,8 @@ private:
       member = value.value_or(member);
     } else {
       const T fallback = member;
-      Read(row.key, member);
+      if (!row.isOfFormat || object.contains(row.key))
+        Read(row.key, member);
       if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
         if (ok() && member != fallback && !row.Contains(double(member)))
           Fail("field `", row.key, "`: ", member, " is out of range");

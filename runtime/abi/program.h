@@ -184,17 +184,26 @@ struct KernelBuffer {
   bool read = false, write = false;
 };
 
+/// What a call of a kernel costs in one format: its operations, and the bytes that it moves in its
+/// memory. Of the operations, those of matrix products and of attention. Of the bytes, those of all
+/// other ops.
+struct KernelCost {
+  double flops = 0, bytes = 0;
+  double product_flops = 0, attention_flops = 0, elementwise_bytes = 0;
+};
+
 struct Kernel {
   std::string name; // "block_forward"
   std::vector<KernelBuffer> buffers;
-  int64_t workspace = 0;       // bytes
-  double flops = 0, bytes = 0; // of one call: what it computes, and moves in its memory
-  // Of flops, those of matrix products and of attention. Of bytes, those of all other operations.
-  // By the type of the first operand.
-  double product_flops = 0, product_flops_bf16 = 0;
-  double attention_flops = 0, attention_flops_bf16 = 0;
-  double elementwise_bytes = 0, elementwise_bytes_bf16 = 0;
+  int64_t workspace = 0;                         // bytes
+  std::map<NumberFormat, KernelCost> costs = {}; // of an op: the format of its first operand
   std::vector<int64_t> tables = {}; // of the program's: their addresses follow those of the buffers
+
+  /// The operations of a call, in all formats.
+  double flops() const {
+    return std::accumulate(costs.begin(), costs.end(), 0.0,
+                           [](double sum, const auto &cost) { return sum + cost.second.flops; });
+  }
 };
 
 /// Bytes that one call of an entry point moves, by role: from and to SSD, and

@@ -136,6 +136,23 @@ const std::vector<SettingRow> &WrittenSettings() {
   return written;
 }
 
+Rates RatesOf(const MachineSettings &machine, NumberFormat format) {
+  // That of the format, or else of the nearest wider one if `widens`.
+  auto find = [&](const auto &rates, bool widens) {
+    double found = 0;
+    int32_t at = 0;
+    rates.Visit([&](const SettingRow &, int64_t rate) {
+      const NumberFormat of = NumberFormat(at++);
+      if (rate > 0 && (of == format || (widens && of < format)))
+        found = double(rate);
+    });
+    return found;
+  };
+  const double products = find(machine.compute, true);
+  const double attention = find(machine.compute_attention, false);
+  return {products, attention > 0 ? attention : products, find(machine.device_bandwidth, true)};
+}
+
 std::string DescribeSteps(const TrainSettings &train) {
   const std::string steps = Print(train.steps) + (train.steps == 1 ? " step" : " steps");
   if (train.epochs == 0)

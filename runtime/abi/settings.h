@@ -66,7 +66,8 @@ struct SettingRow {
   double most = std::numeric_limits<double>::infinity();
   bool excludesLeast = false, excludesMost = false;
   bool isRequired = false;
-  bool isLabel = false; // behind the name of its block, ssd "path", instead of in it
+  bool isLabel = false;    // behind the name of its block, ssd "path", instead of in it
+  bool isOfFormat = false; // in its block as compute { f32 = ... }
   const char *fallback = "", *none = "";
   /// The default of its member: then `fallback` may be empty.
   std::string value;
@@ -81,6 +82,7 @@ struct SettingRow {
   SettingRow unit(const char *text) const { return with(&SettingRow::units, text); }
   SettingRow required() const { return with(&SettingRow::isRequired, true); }
   SettingRow label() const { return with(&SettingRow::isLabel, true); }
+  SettingRow ofFormat() const { return with(&SettingRow::isOfFormat, true); }
   SettingRow from(double number) const { return with(&SettingRow::least, number); }
   SettingRow to(double number) const { return with(&SettingRow::most, number); }
   SettingRow above(double number) const {
@@ -96,7 +98,7 @@ struct SettingRow {
   SettingRow power() const { return with(&SettingRow::kind, SettingKind::Power).from(1); }
   SettingRow numberOr() const { return with(&SettingRow::kind, SettingKind::Rate); }
 
-  /// `train.optimizer` and `lr` of `train.optimizer.lr`.
+  /// `train.optimizer` and `lr` of `train.optimizer.lr`; `machine.device` and `compute.f32`.
   std::string_view of() const { return std::string_view(path).substr(0, Dot()); }
   std::string_view name() const { return std::string_view(path).substr(Dot() + 1); }
 
@@ -106,7 +108,10 @@ struct SettingRow {
   }
 
 private:
-  size_t Dot() const { return std::string_view(path).rfind('.'); }
+  size_t Dot() const {
+    const size_t dot = std::string_view(path).rfind('.');
+    return isOfFormat ? std::string_view(path).rfind('.', dot - 1) : dot;
+  }
   template <typename T> SettingRow with(T SettingRow::*member, T to) const {
     SettingRow row = *this;
     row.*member = to;
@@ -125,7 +130,7 @@ inline constexpr double kMostEpochs = 1e6;
 // Words
 //===----------------------------------------------------------------------===//
 
-/// The parts of "a, b".
+/// The parts of "a, b", or of "a, b, ".
 std::vector<std::string> SplitWords(std::string_view list);
 bool ListHasWord(std::string_view list, std::string_view word);
 
@@ -133,6 +138,13 @@ bool ListHasWord(std::string_view list, std::string_view word);
   enum class NAME : int32_t { __VA_ARGS__ };                                                       \
   inline const char *WordList(NAME) { return #__VA_ARGS__; }
 #include "runtime/abi/settings.def"
+
+#define BOA_FORMAT(FORMAT, ABSENT) FORMAT,
+enum class NumberFormat : int32_t { BOA_FORMATS(BOA_FORMAT) };
+#undef BOA_FORMAT
+#define BOA_FORMAT(FORMAT, ABSENT) #FORMAT ", "
+inline const char *WordList(NumberFormat) { return BOA_FORMATS(BOA_FORMAT); }
+#undef BOA_FORMAT
 
 template <typename Enum> std::string WordOf(Enum value) {
   return SplitWords(WordList(value))[size_t(value)];
@@ -209,7 +221,7 @@ struct Placement {
 /// All rows that users write: a setting, then those inside it.
 const std::vector<SettingRow> &WrittenSettings();
 
-/// A setting that moved to another block. The old path means the same.
+/// A setting that moved to another block, or a short form. The old path means the same.
 struct SettingAlias {
   const char *from, *to;
 };
@@ -218,6 +230,12 @@ inline constexpr SettingAlias kSettingAliases[] = {
     {"train.schedule", "plan.schedule"},
     {"train.place", "plan.place"},
     {"train.update", "plan.update"},
+    {"machine.device.compute", "machine.device.compute.f32"},
+    {"machine.device.compute_bf16", "machine.device.compute.bf16"},
+    {"machine.device.compute_attention", "machine.device.compute_attention.f32"},
+    {"machine.device.compute_attention_bf16", "machine.device.compute_attention.bf16"},
+    {"machine.device.bandwidth", "machine.device.bandwidth.f32"},
+    {"machine.device.bandwidth_bf16", "machine.device.bandwidth.bf16"},
 };
 
 //===----------------------------------------------------------------------===//
@@ -260,6 +278,13 @@ inline int64_t SequencesOfMicroBatch(const TrainSettings &train, const PlanSetti
 inline int64_t CountMicroBatches(const TrainSettings &train, const PlanSettings &plan) {
   return train.batch / SequencesOfMicroBatch(train, plan);
 }
+
+/// What a device does each second in a format: operations of matrix products and of attention, and
+/// bytes that all other ops read and write.
+struct Rates {
+  double products = 0, attention = 0, bandwidth = 0;
+};
+Rates RatesOf(const MachineSettings &, NumberFormat);
 
 /// Where the state lives if the user does not say: on the first SSD.
 inline std::string FolderOfState(const MachineSettings &machine) {

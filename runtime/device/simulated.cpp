@@ -138,16 +138,14 @@ private:
 /// Products and attention take their operations or their bytes, whichever is more. What is
 /// between them takes its bytes.
 double KernelSeconds(const Kernel &kernel, const MachineSettings &machine) {
-  auto rate = [](int64_t said, double otherwise) { return said > 0 ? double(said) : otherwise; };
-  const double f32 = double(machine.compute), bf16 = rate(machine.compute_bf16, f32);
-  const double compute = kernel.product_flops / f32 + kernel.product_flops_bf16 / bf16 +
-                         kernel.attention_flops / rate(machine.compute_attention, f32) +
-                         kernel.attention_flops_bf16 / rate(machine.compute_attention_bf16, bf16);
-  const double bandwidth = rate(machine.device_bandwidth, 1);
-  const double between = kernel.elementwise_bytes + kernel.elementwise_bytes_bf16;
-  return std::max(compute, (kernel.bytes - between) / bandwidth) +
-         kernel.elementwise_bytes / bandwidth +
-         kernel.elementwise_bytes_bf16 / rate(machine.device_bandwidth_bf16, bandwidth);
+  double compute = 0, operands = 0, between = 0;
+  for (const auto &[format, cost] : kernel.costs) {
+    const Rates rates = RatesOf(machine, format);
+    compute += cost.product_flops / rates.products + cost.attention_flops / rates.attention;
+    operands += cost.bytes - cost.elementwise_bytes;
+    between += cost.elementwise_bytes / rates.bandwidth;
+  }
+  return std::max(compute, operands / RatesOf(machine, NumberFormat::f32).bandwidth) + between;
 }
 
 Simulated::Simulated(const Program &program, const std::map<std::string, double> &kernel_seconds)
@@ -166,7 +164,7 @@ Simulated::Simulated(const Program &program, const std::map<std::string, double>
   };
   add("compute", 0);
   const bool on_device = program.UpdatesOnDevice();
-  add("optimizer", double(on_device ? machine.device_bandwidth : machine.optimizer));
+  add("optimizer", double(on_device ? machine.device_bandwidth.f32 : machine.optimizer));
   add("to device", double(machine.to_device));
   add("to host", double(machine.to_host));
   Shared memory, into_device, out_of_device;
@@ -292,7 +290,7 @@ void Simulated::Submit(Work &work) {
   if (work.kind == Kind::zero && to == BOA_DEVICE)
     return Enqueue(kToDevice, work,
                    1e9 * double(work.bytes) /
-                       double(std::max<int64_t>(program.machine.device_bandwidth, 1)),
+                       double(std::max<int64_t>(program.machine.device_bandwidth.f32, 1)),
                    0);
   if (!out && to == BOA_DEVICE && (in || from == BOA_HOST))
     return by_rate(kToDevice, work.bytes);

@@ -31,8 +31,8 @@ absl::Status CheckSimulatedRates(const MachineSettings &machine, bool updates_on
     if (rate <= 0)
       missing.push_back(std::move(what));
   };
-  need(machine.compute, "device { compute = 300 TFLOP/s }, what kernels compute");
-  need(machine.device_bandwidth,
+  need(machine.compute.f32, "device { compute = 300 TFLOP/s }, what kernels compute");
+  need(machine.device_bandwidth.f32,
        "device { bandwidth = 2 TB/s }, what they read and write in memory");
   if (!updates_on_device)
     need(machine.optimizer, "host { optimizer = 50 GB/s }, what updates read and write in memory");

@@ -108,7 +108,7 @@ void Accounting::Count(const Work &work, const Command &command, int64_t begin_n
   const double seconds = double(end_ns - begin_ns) * 1e-9;
   if (work.kind == Kind::kernel) {
     counted.compute_seconds += seconds;
-    counted.flops += program.kernels[work.index].flops;
+    counted.flops += program.kernels[work.index].flops();
     counted.launches += work.launches;
     counted.launch_calls += work.launch_calls;
     const int64_t from = std::max(compute_free_ns, runs[work.run].begin_ns);

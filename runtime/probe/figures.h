@@ -7,7 +7,10 @@
 #ifndef BOA_RUNTIME_PROBE_FIGURES_H
 #define BOA_RUNTIME_PROBE_FIGURES_H
 
+#include "runtime/abi/settings.h"
+
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,6 +35,11 @@ struct SsdFigures {
       transfers; // that all processors together could move, if they did nothing else; 0: no limit
 };
 
+/// Of kernels in a format: products and attention in operations, the rest in bytes.
+struct KernelFigures {
+  Figure product, attention, elementwise;
+};
+
 struct MachineFigures {
   int64_t threads = 0;
   std::string kernels;         // the instruction set that kernels used
@@ -39,8 +47,7 @@ struct MachineFigures {
   Figure memory;               // that a process may take now
   Figure bandwidth, optimizer; // of the host's memory, and what updates make of it
   Figure checksum, transfers;  // of all threads together
-  // Of kernels: products and attention in operations, the rest in bytes.
-  Figure product, product_bf16, attention, attention_bf16, elementwise, elementwise_bf16;
+  std::map<NumberFormat, KernelFigures> formats;
   std::vector<SsdFigures> ssds;
   std::vector<std::string> warnings;
 };

@@ -51,6 +51,14 @@ public:
   void Set(const char *name, const std::string &value) {
     absl::StrAppend(&text, "    ", name, " = ", value, "\n");
   }
+  void AddFormats(const char *name, const char *what, const MachineFigures &figures,
+                  Figure KernelFigures::*figure, FigureUnit unit) {
+    Block block(name);
+    for (const auto &[format, of] : figures.formats)
+      block.Add(WordOf(format).c_str(), absl::StrCat(what, " in ", WordOf(format)).c_str(),
+                of.*figure, unit);
+    text += block.Finish();
+  }
   std::string Finish() { return absl::StrCat(text, "  }\n"); }
 
 private:
@@ -103,12 +111,10 @@ std::string FormatMachineFile(const MachineFigures &figures, const std::string &
   Block device("device cpu"), host("host");
   if (figures.names_kernels)
     device.Set("kernels", figures.kernels);
-  device.Add("compute", "products in f32", figures.product, U::operations);
-  device.Add("compute_bf16", "products in bf16", figures.product_bf16, U::operations);
-  device.Add("compute_attention", "attention in f32", figures.attention, U::operations);
-  device.Add("compute_attention_bf16", "attention in bf16", figures.attention_bf16, U::operations);
-  device.Add("bandwidth", "all between them, in f32", figures.elementwise, U::speed);
-  device.Add("bandwidth_bf16", "the same in bf16", figures.elementwise_bf16, U::speed);
+  using K = KernelFigures;
+  device.AddFormats("compute", "products", figures, &K::product, U::operations);
+  device.AddFormats("compute_attention", "attention", figures, &K::attention, U::operations);
+  device.AddFormats("bandwidth", "all between them", figures, &K::elementwise, U::speed);
   host.Add("memory", "free for a process", figures.memory, U::bytes);
   host.Add("bandwidth", "of memory", figures.bandwidth, U::speed);
   host.Add("optimizer", "updates", figures.optimizer, U::speed);

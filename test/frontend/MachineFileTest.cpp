@@ -14,13 +14,14 @@ namespace {
 
 MachineFigures makeFigures() {
   MachineFigures figures;
+  KernelFigures &f32 = figures.formats[NumberFormat::f32],
+                &bf16 = figures.formats[NumberFormat::bf16];
   figures.kernels = "avx2";
   figures.names_kernels = true;
   double value = 123.4e9;
   for (Figure *figure :
-       {&figures.bandwidth, &figures.optimizer, &figures.checksum, &figures.transfers,
-        &figures.product, &figures.product_bf16, &figures.attention, &figures.attention_bf16,
-        &figures.elementwise, &figures.elementwise_bf16})
+       {&figures.bandwidth, &figures.optimizer, &figures.checksum, &figures.transfers, &f32.product,
+        &bf16.product, &f32.attention, &bf16.attention, &f32.elementwise, &bf16.elementwise})
     *figure = {value += 1e9, 0.0123, "as measured"};
   figures.memory = {24.0 * (1 << 30), 0, ""};
   figures.ssds = {{"/mnt/a b", {2e9, 0, "reads"}, {1e9, 0, ""}, {2.5e9, 0, ""}, {80e3, 0, ""}, {}},
@@ -41,12 +42,12 @@ TEST(MachineFileTest, IsReadBack) {
   EXPECT_EQ(machine.optimizer, 125400000000);
   EXPECT_EQ(machine.checksum, 126400000000);
   EXPECT_EQ(machine.transfers, 127400000000);
-  EXPECT_EQ(machine.compute, 128400000000);
-  EXPECT_EQ(machine.compute_bf16, 129400000000);
-  EXPECT_EQ(machine.compute_attention, 130400000000);
-  EXPECT_EQ(machine.compute_attention_bf16, 131400000000);
-  EXPECT_EQ(machine.device_bandwidth, 132400000000);
-  EXPECT_EQ(machine.device_bandwidth_bf16, 133400000000);
+  EXPECT_EQ(machine.compute.f32, 128400000000);
+  EXPECT_EQ(machine.compute.bf16, 129400000000);
+  EXPECT_EQ(machine.compute_attention.f32, 130400000000);
+  EXPECT_EQ(machine.compute_attention.bf16, 131400000000);
+  EXPECT_EQ(machine.device_bandwidth.f32, 132400000000);
+  EXPECT_EQ(machine.device_bandwidth.bf16, 133400000000);
   ASSERT_EQ(machine.ssd.size(), 2u);
   EXPECT_EQ(machine.ssd[0].path, "/mnt/a b");
   EXPECT_EQ(machine.ssd[0].read, 2000000000);
@@ -65,7 +66,8 @@ TEST(MachineFileTest, SaysHow) {
   ASSERT_TRUE(laidOut.after) << laidOut.diagnostics;
   for (const char *part :
        {kMachineFileHead, "# Warning: /mnt/a b: doubtful", "# reads alone: reads",
-        "# products in f32: as measured; half within 1.2%"})
+        "# products in f32: as measured; half within 1.2%", "    compute {\n",
+        "\n      bf16 = 129.4 GFLOP/s\n"})
     EXPECT_NE(laidOut.after->find(part), std::string::npos) << part << "\n" << *laidOut.after;
 }
 

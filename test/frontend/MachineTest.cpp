@@ -146,16 +146,16 @@ train.weights=none
 // What a machine does in a second, for who simulates it: not said unless given.
 TEST(MachineTest, Rates) {
   FrontendResult result = compileText(
-      kSpec, {"machine.device.compute=312.5 TFLOP/s", "machine.device.compute_bf16=1 PFLOP/s",
+      kSpec, {"machine.device.compute=312.5 TFLOP/s", "machine.device.compute.bf16=1 PFLOP/s",
               "machine.device.bandwidth=2 TB/s", "machine.device.to_device=25 GB/s",
               "machine.device.to_host=24 GB/s", "machine.host.optimizer=50 GB/s",
               "machine.host.bandwidth=200 GB/s", "machine.ssd.both=6 GB/s",
               "machine.ssd.latency=80 us", "machine.device.both=40 GB/s"});
   ASSERT_TRUE(result.spec) << result.diagnostics;
   const MachineSettings &machine = result.spec->machine;
-  EXPECT_EQ(machine.compute, 312500000000000);
-  EXPECT_EQ(machine.compute_bf16, 1000000000000000);
-  EXPECT_EQ(machine.device_bandwidth, 2000000000000);
+  EXPECT_EQ(machine.compute.f32, 312500000000000);
+  EXPECT_EQ(machine.compute.bf16, 1000000000000000);
+  EXPECT_EQ(machine.device_bandwidth.f32, 2000000000000);
   EXPECT_EQ(machine.to_device, 25000000000);
   EXPECT_EQ(machine.to_host, 24000000000);
   EXPECT_EQ(machine.optimizer, 50000000000);
@@ -165,14 +165,14 @@ TEST(MachineTest, Rates) {
   EXPECT_EQ(machine.both_ways, 40000000000);
   result = compileText(kSpec);
   ASSERT_TRUE(result.spec) << result.diagnostics;
-  EXPECT_EQ(result.spec->machine.compute, 0);
-  EXPECT_EQ(result.spec->machine.compute_bf16, 0);
+  EXPECT_EQ(result.spec->machine.compute.f32, 0);
+  EXPECT_EQ(result.spec->machine.compute.bf16, 0);
   EXPECT_EQ(result.spec->machine.ssd[0].latency, 0);
   const std::pair<const char *, const char *> refusals[] = {
-      {"machine.device.compute=3 TB/s", "expected compute to be a speed such as 300 TFLOP/s but "
-                                        "found the unit 'TB/s'\n"},
-      {"machine.device.compute=300", "expected compute with a unit, a speed such as 300 TFLOP/s, "
-                                     "but found 300\n"},
+      {"machine.device.compute=3 TB/s", "expected compute.f32 to be a speed such as 300 TFLOP/s "
+                                        "but found the unit 'TB/s'\n"},
+      {"machine.device.compute=300", "expected compute.f32 with a unit, a speed such as 300 "
+                                     "TFLOP/s, but found 300\n"},
       {"machine.ssd.latency=80 min", "expected latency to be a time such as 80 us but found the "
                                      "unit 'min'"},
       {"machine.host.optimizer=0", "expected optimizer of at least 1 B/s but found 0; leave "
@@ -181,6 +181,95 @@ TEST(MachineTest, Rates) {
     std::string text = overrideRefusal(option);
     EXPECT_NE(text.find(std::string("error: ") + said), std::string::npos) << text;
   }
+}
+
+// A rate by format may be in a block or have a short form, in a file and for --set.
+TEST(MachineTest, FormsOfARate) {
+  const std::string device = "device cpu { memory = 256 MiB }";
+  auto rates = [&](const std::string &settings, const std::vector<std::string> &overrides) {
+    FrontendResult result =
+        compileText(edited(device, "device cpu {\n" + settings + "\n}"), overrides);
+    EXPECT_TRUE(result.spec) << result.diagnostics;
+    std::vector<int64_t> all;
+    auto add = [&](const SettingRow &, int64_t rate) { all.push_back(rate); };
+    if (result.spec) {
+      result.spec->machine.compute.Visit(add);
+      result.spec->machine.compute_attention.Visit(add);
+      result.spec->machine.device_bandwidth.Visit(add);
+    }
+    return all;
+  };
+  const std::string form = "compute { f32 = 1 TFLOP/s  bf16 = 2 TFLOP/s }\n"
+                           "compute_attention { f32 = 3 TFLOP/s  bf16 = 4 TFLOP/s }\n"
+                           "bandwidth { f32 = 5 TB/s  bf16 = 6 TB/s }";
+  const std::string aliases = "compute = 1 TFLOP/s  compute_bf16 = 2 TFLOP/s\n"
+                              "compute_attention = 3 TFLOP/s  compute_attention_bf16 = 4 TFLOP/s\n"
+                              "bandwidth = 5 TB/s  bandwidth_bf16 = 6 TB/s";
+  std::vector<int64_t> all = rates(form, {});
+  EXPECT_EQ(all, (std::vector<int64_t>{1000000000000, 2000000000000, 3000000000000, 4000000000000,
+                                       5000000000000, 6000000000000}));
+  EXPECT_EQ(rates(aliases, {}), all);
+  // Each form of an option replaces each form of a file, and another option.
+  for (const std::string &file : {form, aliases, std::string()}) {
+    for (const char *bf16 : {"compute.bf16", "compute_bf16"}) {
+      const std::string path = std::string("machine.device.") + bf16;
+      all = rates(file, {});
+      all[1] = 7000000000000;
+      EXPECT_EQ(rates(file, {path + "=9 TFLOP/s", path + "=7 TFLOP/s"}), all);
+      all[1] = 0;
+      EXPECT_EQ(rates(file, {path + "=none"}), all);
+    }
+  }
+}
+
+TEST(MachineTest, UnknownFormat) {
+  EXPECT_EQ(
+      refusal("memory = 256 MiB", "compute { f32 = 1 TFLOP/s  f16 = 2 TFLOP/s }"),
+      R"(tiny.boa:25:43: error: expected a format, f32 or bf16, but found 'f16', did you mean 'bf16'?
+  device cpu { compute { f32 = 1 TFLOP/s  f16 = 2 TFLOP/s } }
+                                          ^~~
+)");
+  EXPECT_EQ(
+      overrideRefusal("machine.device.compute.f16=2 TFLOP/s"),
+      R"(--set:1:24: error: expected a format, f32 or bf16, but found 'f16', did you mean 'bf16'?
+machine.device.compute.f16=2 TFLOP/s
+                       ^~~
+)");
+  // A short form is there only of formats that have one.
+  EXPECT_EQ(
+      refusal("memory = 256 MiB", "compute_f16 = 2 TFLOP/s"),
+      R"(tiny.boa:25:16: error: device has no setting 'compute_f16', did you mean 'compute.bf16'?
+  device cpu { compute_f16 = 2 TFLOP/s }
+               ^~~~~~~~~~~
+)");
+}
+
+TEST(MachineTest, MalformedRate) {
+  EXPECT_EQ(refusal("memory = 256 MiB", "compute_bf16 = 1 TFLOP/s  compute { bf16 = 2 TFLOP/s }"),
+            R"(tiny.boa:25:52: error: 'compute.bf16' is set twice
+  device cpu { compute_bf16 = 1 TFLOP/s  compute { bf16 = 2 TFLOP/s } }
+                                                   ^~~~
+tiny.boa:25:16: note: first set here
+  device cpu { compute_bf16 = 1 TFLOP/s  compute { bf16 = 2 TFLOP/s } }
+               ^~~~~~~~~~~~
+)");
+  EXPECT_EQ(refusal("memory = 256 MiB", "compute fast { f32 = 1 TFLOP/s }"),
+            R"(tiny.boa:25:16: error: expected 'compute { ... }'
+  device cpu { compute fast { f32 = 1 TFLOP/s } }
+               ^~~~~~~
+)");
+  EXPECT_EQ(
+      refusal("memory = 256 MiB", "compute_bf16 { f32 = 1 TFLOP/s }"),
+      R"(tiny.boa:25:16: error: device has no setting 'compute_bf16', did you mean 'compute.bf16'?
+  device cpu { compute_bf16 { f32 = 1 TFLOP/s } }
+               ^~~~~~~~~~~~
+)");
+  EXPECT_EQ(
+      overrideRefusal("machine.device.threads.f32=1"),
+      R"(--set:1:9: error: expected a path such as machine.host.memory or machine.device.memory, did you mean 'machine.device.threads'?
+machine.device.threads.f32=1
+        ^~~~~~
+)");
 }
 
 TEST(OverrideTest, NoEquals) {

@@ -201,10 +201,10 @@ int MeasureLayer(const std::string &file, double peak) {
     if (!absl::StartsWith(kernel.name, "block_"))
       continue;
     layer.insert(layer.end(), one.calls.begin(), one.calls.end());
-    kernel_flops += kernel.flops;
+    kernel_flops += kernel.flops();
     if (absl::StartsWith(kernel.name, "block_forward")) { // one that saves has another name
       forward.insert(forward.end(), one.calls.begin(), one.calls.end());
-      forward_flops += kernel.flops;
+      forward_flops += kernel.flops();
     }
   }
   if (step.queue.dnn)

@@ -36,9 +36,9 @@ module {
   }
   boa.config @machine {
     name = "n", device = "split", kernels = "amx", memory = "separate", device_memory = 0 : i64,
-    host_memory = 4611686018427387903 : i64, direct = true, threads = 4096 : i64, attention = "own", compute = 1 : i64,
-    compute_bf16 = 1 : i64,    device_bandwidth = 1 : i64, to_device = 1 : i64, to_host = 1 : i64, optimizer = 1 : i64,
-    host_bandwidth = 1 : i64, compute_attention = 1 : i64, compute_attention_bf16 = 1 : i64, both_ways = 1 : i64, device_bandwidth_bf16 = 1 : i64, checksum = 1 : i64,
+    host_memory = 4611686018427387903 : i64, direct = true, threads = 4096 : i64, attention = "own",
+    compute = {f32 = 1 : i64, bf16 = 1 : i64}, device_bandwidth = {f32 = 1 : i64, bf16 = 1 : i64}, to_device = 1 : i64, to_host = 1 : i64, optimizer = 1 : i64,
+    host_bandwidth = 1 : i64, compute_attention = {f32 = 1 : i64, bf16 = 1 : i64}, both_ways = 1 : i64, checksum = 1 : i64,
     ssd = [{path = "a", read = 1 : i64, write = 1 : i64, both = 1 : i64, latency = 1 : i64}, {}]
   }
 }

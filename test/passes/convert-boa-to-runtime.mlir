@@ -67,6 +67,11 @@
 // CHECK-NOT:   boa.
 // CHECK:       llvm.mlir.global external constant @boa_program(
 
+// What a kernel costs and what the device does each second, by format.
+
+// CHECK-SAME:    \22costs\22:{\22bf16\22:{\22attention_flops\22:0,\22bytes\22:6,\22elementwise_bytes\22:0,\22flops\22:5,\22product_flops\22:5},\22f32\22:{\22attention_flops\22:0,\22bytes\22:4,\22elementwise_bytes\22:0,\22flops\22:3,\22product_flops\22:0}}
+// CHECK-SAME:    \22compute\22:{\22bf16\22:7,\22f32\22:0}
+
 // A home for each range of entries and of chunks, slots by space and size.
 
 // CHECK-SAME:    \22homes\22:[{\22entries\22:1,\22homes\22:[{\22chunks\22:4,\22tier\22:\22ssd\22}]}]
@@ -84,7 +89,7 @@
 // CHECK-NOT:   boa.step
 
 module attributes {boa.arena = 0 : i64, boa.workspace = 0 : i64} {
-  boa.config @machine {}
+  boa.config @machine {compute = {bf16 = 7 : i64}}
   boa.config @model {name = "m"}
   boa.config @train {batch = 4 : i64, optimizer = {kind = "sgd"}}
   boa.config @plan {micro_batch = 1 : i64}
@@ -94,7 +99,8 @@ module attributes {boa.arena = 0 : i64, boa.workspace = 0 : i64} {
   boa.storage @weights.a[1] : tensor<16384xf32> on ssd role weights chunks 4 persistent slots device 1 x 1
   boa.storage @x[3, 4] : tensor<1024xf32> on [0 to 4: host, 4 to 12: ssd] role checkpoints slots device 2 x 1
   boa.storage @gradients.a[1] : tensor<16384xf32> on ssd role gradients chunks 4 slots device 1 x 4
-  boa.kernel @k(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) reads [tensor<1024xf32>] writes [tensor<1024xf32>] {
+  boa.kernel @k(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) reads [tensor<1024xf32>] writes [tensor<1024xf32>]
+      costs {f32 = #boa.cost<flops = 3, bytes = 4>, bf16 = #boa.cost<flops = 5, bytes = 6, product_flops = 5>} {
     boa.return
   }
   boa.step @step(%step, %pending) traffic {

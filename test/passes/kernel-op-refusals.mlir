@@ -119,8 +119,8 @@ boa.kernel @f() tables [{frequencies = [1.0], function = "sine", type = tensor<4
 
 // What it costs, in formats that the runtime knows.
 
-// expected-error @below {{expected costs by format, {f32 = #boa.cost<...>}, but found f8 = #boa.cost<flops = 1, bytes = 2>}}
-boa.kernel @f() costs {f8 = #boa.cost<flops = 1, bytes = 2>} {
+// expected-error @below {{expected costs by format, {f32 = #boa.cost<...>}, but found f7 = #boa.cost<flops = 1, bytes = 2>}}
+boa.kernel @f() costs {f7 = #boa.cost<flops = 1, bytes = 2>} {
   boa.return
 }
 

@@ -18,6 +18,10 @@ namespace boa {
 namespace {
 
 void raise(int64_t &rate) { rate += rate / 10; }
+/// In each format.
+template <typename Rates> void raiseAll(Rates &rates) {
+  rates.Visit([](const SettingRow &, int64_t &rate) { raise(rate); });
+}
 
 class ShadowPrices {
 public:
@@ -28,15 +32,11 @@ public:
 
   std::vector<ShadowPrice> run() {
     rate("operations of the device", [](MachineSettings &machine) {
-      raise(machine.compute);
-      raise(machine.compute_bf16);
-      raise(machine.compute_attention);
-      raise(machine.compute_attention_bf16);
+      raiseAll(machine.compute);
+      raiseAll(machine.compute_attention);
     });
-    rate("bandwidth of the device", [](MachineSettings &machine) {
-      raise(machine.device_bandwidth);
-      raise(machine.device_bandwidth_bf16);
-    });
+    rate("bandwidth of the device",
+         [](MachineSettings &machine) { raiseAll(machine.device_bandwidth); });
     rate("updates", [](MachineSettings &machine) { raise(machine.optimizer); });
     rate("copies", [](MachineSettings &machine) {
       raise(machine.to_device);

@@ -236,23 +236,20 @@ private:
     describeBuffers(op.getReads(), true, false);
     describeBuffers(op.getUpdates(), true, true);
     describeBuffers(op.getWrites(), false, true);
-    const CostAttr none = CostAttr::get(op.getContext(), 0, 0, 0, 0, 0);
-    auto costOf = [&](ComputeType format) {
-      auto cost = op.getCosts().getAs<CostAttr>(WordOf(format));
-      return cost ? cost : none;
-    };
-    const CostAttr f32 = costOf(ComputeType::f32), bf16 = costOf(ComputeType::bf16);
+    json::Object costs;
+    for (NamedAttribute named : op.getCosts()) {
+      auto cost = cast<CostAttr>(named.getValue());
+      costs[named.getName().getValue()] =
+          json::Object{{"flops", cost.getFlops()},
+                       {"bytes", cost.getBytes()},
+                       {"product_flops", cost.getProductFlops()},
+                       {"attention_flops", cost.getAttentionFlops()},
+                       {"elementwise_bytes", cost.getElementwiseBytes()}};
+    }
     json::Object kernel{{"name", op.getSymName()},
                         {"buffers", std::move(buffers)},
                         {"workspace", int64_t(op.getWorkspace())},
-                        {"flops", f32.getFlops() + bf16.getFlops()},
-                        {"product_flops", f32.getProductFlops()},
-                        {"product_flops_bf16", bf16.getProductFlops()},
-                        {"attention_flops", f32.getAttentionFlops()},
-                        {"attention_flops_bf16", bf16.getAttentionFlops()},
-                        {"bytes", f32.getBytes() + bf16.getBytes()},
-                        {"elementwise_bytes", f32.getElementwiseBytes()},
-                        {"elementwise_bytes_bf16", bf16.getElementwiseBytes()}};
+                        {"costs", std::move(costs)}};
     json::Array numbers;
     for (Attribute table : op.getTables())
       numbers.push_back(int64_t(llvm::find(tables, table) - tables.begin()));

@@ -54,7 +54,7 @@ protected:
   /// What became of an entry of zeros.
   std::vector<float> Run() {
     Program with = MakeProgram("cuda");
-    with.kernels = {{"attend", {{true, true}}, BOA_CUDA_ATTENTION_SCRATCH, 0, 0}};
+    with.kernels = {{"attend", {{true, true}}, BOA_CUDA_ATTENTION_SCRATCH}};
     absl::Status status = Make(with, Kernels(kAttend, &kOwnImage, &kReferenceAdamW));
     if (status.ok())
       status = Write(kHome, 0, std::vector<float>(kElements));
@@ -97,7 +97,7 @@ TEST_F(AttentionTest, WhatFailsWhenItIsTriedIsTheProgramsOwn) {
 TEST_F(AttentionTest, WhatTheGpuFailsAtIsAnError) {
   Fake("late=cudnnBackendExecute:1");
   Program with = MakeProgram("cuda");
-  with.kernels = {{"attend", {{true, true}}, BOA_CUDA_ATTENTION_SCRATCH, 0, 0}};
+  with.kernels = {{"attend", {{true, true}}, BOA_CUDA_ATTENTION_SCRATCH}};
   EXPECT_THAT(std::string(Make(with, Kernels(kAttend, &kOwnImage, &kReferenceAdamW)).message()),
               HasSubstr("CUDA_ERROR_LAUNCH_FAILED"));
 }
@@ -107,7 +107,7 @@ TEST_F(AttentionTest, SynchronousCallsHaveTheirOwnErrors) {
   setenv("BOA_CUDA_SYNC", "1", 1);
   Fake("late=cudnnBackendExecute:2");
   Program with = MakeProgram("cuda");
-  with.kernels = {{"attend", {{true, true}}, BOA_CUDA_ATTENTION_SCRATCH, 0, 0}};
+  with.kernels = {{"attend", {{true, true}}, BOA_CUDA_ATTENTION_SCRATCH}};
   absl::Status status = Make(with, Kernels(kAttend, &kOwnImage, &kReferenceAdamW));
   unsetenv("BOA_CUDA_SYNC");
   ASSERT_TRUE(status.ok()) << status;

@@ -117,7 +117,7 @@ Program MakeAll() {
   program.plan.update = UpdatePlace::device;
   program.kernels[0].name = "all";
   program.kernels[0].workspace = (8 << 10) + BOA_CUDA_ATTENTION_SCRATCH;
-  program.kernels.push_back({"multiply", {{true, true}}, 0, 0, 0});
+  program.kernels.push_back({"multiply", {{true, true}}});
   return program;
 }
 

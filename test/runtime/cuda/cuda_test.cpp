@@ -142,7 +142,7 @@ TEST_F(CudaTest, ProductsAreRowMajor) {
     Program with = MakeProgram("cuda");
     use_scratch = variant % 16 == 15;
     with.kernels.push_back(
-        {"multiply", {{true, true}}, use_scratch ? BOA_CUDA_LIBRARY_WORKSPACE : 0, 0, 0});
+        {"multiply", {{true, true}}, use_scratch ? BOA_CUDA_LIBRARY_WORKSPACE : 0});
     wanted = {bool(variant & 1), bool(variant & 2), bool(variant & 4), bool(variant & 8),
               types > 0,         types > 1,         variant >= 48};
     if (wanted.apart && !wanted.accumulate)
@@ -204,7 +204,7 @@ TEST_F(CudaTest, AlgorithmsMayBeMeasured) {
   wanted.type_ab = wanted.type_c = 0;
   use_scratch = false;
   Program with = MakeProgram("cuda");
-  with.kernels.push_back({"multiply", {{true, true}}, 0, 0, 0});
+  with.kernels.push_back({"multiply", {{true, true}}});
   auto algorithms = [&] {
     const auto now = engine->Environment();
     auto found = now.find("algorithms");
@@ -276,7 +276,7 @@ TEST_F(CudaTest, MeasuringMayFail) {
   wanted = {};
   use_scratch = false;
   Program with = MakeProgram("cuda");
-  with.kernels.push_back({"multiply", {{true, true}}, 0, 0, 0});
+  with.kernels.push_back({"multiply", {{true, true}}});
   Fake("algorithm_us=2000,0 fail=cublasLtMatmul:1");
   EXPECT_THAT(std::string(Make(with).message()),
               StartsWith("product of 24 x 16 and 16 x 40, f32 to f32: cublasLtMatmul: "));

@@ -98,7 +98,7 @@ TEST_F(CudaTest, ProductsMayFail) {
   wanted = {};
   use_scratch = false;
   Program with = MakeProgram("cuda");
-  with.kernels.push_back({"multiply", {{true, true}}, 0, 0, 0});
+  with.kernels.push_back({"multiply", {{true, true}}});
   Fake("fail=cublasLtCreate:1");
   EXPECT_THAT(std::string(Make(with).message()),
               StartsWith(BOA_FAKE_BLAS ": cublasLtCreate: CUBLAS_STATUS_"));
@@ -129,7 +129,7 @@ TEST_F(CudaTest, ProductsArePlanned) {
   wanted = {};
   use_scratch = false;
   Program with = MakeProgram("cuda");
-  with.kernels.push_back({"multiply", {{true, true}}, 0, 0, 0});
+  with.kernels.push_back({"multiply", {{true, true}}});
   ASSERT_TRUE(Make(with).ok());
   wanted.accumulate = true;
   body = [](boa_context *context, int64_t) {

@@ -135,7 +135,7 @@ inline Program MakeProgram(const char *device) {
   for (int32_t of : {kWeights, kMomentum, kVariance})
     program.storages[size_t(of)].name += ".block";
   KernelBuffer read{true, false}, write{false, true}, both{true, true};
-  program.kernels = {{"train", {read, both, write, both}, 0, 0, 0}};
+  program.kernels = {{"train", {read, both, write, both}}};
   Group &group = program.groups.emplace_back();
   group.name = "block";
   group.count = 3;

@@ -117,7 +117,7 @@ TEST_F(CudaTest, WhatIsMissingIsNamed) {
 // Variables that have cuBLASLt multiply f32 in fewer bits are refused where products are planned.
 TEST_F(CudaTest, OtherArithmeticIsRefused) {
   Program with = MakeProgram("cuda");
-  with.kernels.push_back({"multiply", {{true, true}}, 0, 0, 0});
+  with.kernels.push_back({"multiply", {{true, true}}});
   wanted = {};
   use_scratch = false;
   for (const char *variable : {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION"}) {
@@ -211,7 +211,7 @@ TEST_F(CudaTest, ProductsNeedTheirLibrary) {
   setenv("BOA_CUDA_BLAS", "/nowhere/libcublasLt.so", 1);
   EXPECT_TRUE(Make().ok());
   Program with = MakeProgram("cuda");
-  with.kernels.push_back({"multiply", {{true, true}}, BOA_CUDA_LIBRARY_WORKSPACE, 0, 0});
+  with.kernels.push_back({"multiply", {{true, true}}, BOA_CUDA_LIBRARY_WORKSPACE});
   EXPECT_THAT(std::string(Make(with).message()),
               StartsWith("BOA_CUDA_BLAS=/nowhere/libcublasLt.so: "));
 }
@@ -223,8 +223,7 @@ TEST_F(CudaTest, LibrariesTakeTheirMemoryFirst) {
   for (bool scratch : {false, true}) {
     use_scratch = scratch;
     Program with = MakeProgram("cuda");
-    with.kernels.push_back(
-        {"multiply", {{true, true}}, scratch ? BOA_CUDA_LIBRARY_WORKSPACE : 0, 0, 0});
+    with.kernels.push_back({"multiply", {{true, true}}, scratch ? BOA_CUDA_LIBRARY_WORKSPACE : 0});
     Fake("");
     ASSERT_TRUE(Make(with).ok());
     const int64_t arena = engine->ArenaBytes(BOA_DEVICE);
@@ -280,7 +279,7 @@ TEST_F(CudaTest, TheLibraryForProductsFitsTheDriver) {
   EXPECT_THAT(cuda::BlasNames(13010), ElementsAre("libcublasLt.so.13", "libcublasLt.so.12"));
   EXPECT_THAT(cuda::BlasNames(12090), ElementsAre("libcublasLt.so.12", "libcublasLt.so.13"));
   Program with = MakeProgram("cuda");
-  with.kernels.push_back({"multiply", {{true, true}}, 0, 0, 0});
+  with.kernels.push_back({"multiply", {{true, true}}});
   Fake("fail=cublasLtCreate:1");
   EXPECT_EQ(std::string(Make(with).message()),
             absl::StrCat(BOA_FAKE_BLAS,

@@ -68,7 +68,7 @@ private:
   Program program;
   program.machine.memory = separate ? MemoryKind::separate : MemoryKind::unified;
   program.machine.threads = 1;
-  program.kernels = {{"touch", {{true, true}}, 4096, 0, 0}};
+  program.kernels = {{"touch", {{true, true}}, 4096}};
   program.train.optimizer.kind = OptimizerKind::sgd;
   program.train.optimizer.rate = RateKind::constant;
   program.plan.update = optimizer == BOA_DEVICE ? UpdatePlace::device : UpdatePlace::host;

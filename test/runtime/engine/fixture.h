@@ -93,9 +93,9 @@ inline Program MakeProgram(int32_t slots = 16, bool persistent = true) {
   for (StorageId of : {kWeights, kMomentum, kVariance})
     program.storages[of].name += ".block";
   KernelBuffer read{true, false}, write{false, true}, both{true, true};
-  program.kernels = {{"mix", {read, read, both}, 64, 0},
-                     {"slow_mix", {read, read, both}, 4096, 0},
-                     {"count", {read, write}, 0, 0}};
+  program.kernels = {{"mix", {read, read, both}, 64},
+                     {"slow_mix", {read, read, both}, 4096},
+                     {"count", {read, write}}};
   Group group;
   group.name = "block";
   group.count = 2;

@@ -90,7 +90,7 @@ inline Program MakeProgram(Memories memories) {
   add("disk", {{Home::ssd, kChunks}}, false);
   add("on_host", {{Home::host, kChunks}}, true);
   add("on_device", {{Home::device, kChunks}}, true);
-  program.kernels = {{"double", {{true, true}}, 0, 0, 0}, {"double_two", {{true, true}}, 0, 0, 0}};
+  program.kernels = {{"double", {{true, true}}}, {"double_two", {{true, true}}}};
   return program;
 }
 

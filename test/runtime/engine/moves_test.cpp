@@ -15,8 +15,8 @@ namespace {
 // A chain through one entry: every prefetch sees the offload before it.
 TEST_P(EngineTest, PrefetchAfterOffloadSeesIt) {
   Make();
-  program.kernels[kMix].flops = 5;
-  program.kernels[kSlowMix].flops = 3;
+  program.kernels[kMix].costs[NumberFormat::f32].flops = 5;
+  program.kernels[kSlowMix].costs = {{NumberFormat::f32, {1}}, {NumberFormat::bf16, {2}}};
   FillWords(kData);
   engine->TakeCounters();
   ASSERT_TRUE(Run([](boa_context *context) {

@@ -78,8 +78,7 @@ protected:
       storage.homes = {{2, {{tier, 1}}}};
       storage.pools = {{BOA_DEVICE, 1, 1}, {BOA_HOST, 1, 1}};
     }
-    program.kernels = {{"kernel", {{true, true}}, 0, 0, 0},
-                       {"other", {{true, true}, {true, true}}, 0, 0, 0}};
+    program.kernels = {{"kernel", {{true, true}}}, {"other", {{true, true}, {true, true}}}};
     auto owned = std::make_unique<ByHand>(orders);
     device = owned.get();
     auto made = Engine::Create(program, std::move(owned), nullptr, EngineOptions());

@@ -29,8 +29,8 @@ Program MakeProgram(int32_t chunks, int32_t slots, bool separate) {
   program.machine.device = DeviceKind::cuda;
   program.machine.memory = separate ? MemoryKind::separate : MemoryKind::unified;
   for (int64_t *rate :
-       {&program.machine.compute, &program.machine.device_bandwidth, &program.machine.to_device,
-        &program.machine.to_host, &program.machine.optimizer})
+       {&program.machine.compute.f32, &program.machine.device_bandwidth.f32,
+        &program.machine.to_device, &program.machine.to_host, &program.machine.optimizer})
     *rate = 1000000000;
   program.machine.ssd = {{"a", 100000000, 100000000}};
   auto add = [&](const char *name) {
@@ -46,7 +46,8 @@ Program MakeProgram(int32_t chunks, int32_t slots, bool separate) {
   add("weights");
   add("momentum");
   add("gradients");
-  program.kernels = {{"kernel", {{true, true}, {true, true}}, 0, 1e6, 1e6, 1e6}};
+  program.kernels = {
+      {"kernel", {{true, true}, {true, true}}, 0, {{NumberFormat::f32, {1e6, 1e6, 1e6}}}}};
   Group &group = program.groups.emplace_back();
   group.name = "group";
   group.elements = int64_t{chunks} << 14;

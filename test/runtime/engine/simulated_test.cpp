@@ -41,8 +41,8 @@ Program MakeProgram(std::vector<SsdSettings> paths, bool separate = false, int32
   program.machine.device = DeviceKind::cuda;
   program.machine.memory = separate ? MemoryKind::separate : MemoryKind::unified;
   for (int64_t *rate :
-       {&program.machine.compute, &program.machine.device_bandwidth, &program.machine.to_device,
-        &program.machine.to_host, &program.machine.optimizer})
+       {&program.machine.compute.f32, &program.machine.device_bandwidth.f32,
+        &program.machine.to_device, &program.machine.to_host, &program.machine.optimizer})
     *rate = 1000000000;
   program.machine.ssd = std::move(paths);
   auto add = [&](const char *name, Home::Tier tier) {
@@ -57,8 +57,9 @@ Program MakeProgram(std::vector<SsdSettings> paths, bool separate = false, int32
   add("weights", Home::ssd);
   add("gradient", Home::device);
   add("host_weights", Home::host);
-  program.kernels = {{"compute", {{true, true}}, 0, 5e6, 1e6, /*product_flops=*/5e6},
-                     {"memory", {{true, true}}, 0, 1e6, 3e6, /*product_flops=*/1e6}};
+  program.kernels = {
+      {"compute", {{true, true}}, 0, {{NumberFormat::f32, {5e6, 1e6, /*product_flops=*/5e6}}}},
+      {"memory", {{true, true}}, 0, {{NumberFormat::f32, {1e6, 3e6, /*product_flops=*/1e6}}}}};
   return program;
 }
 
@@ -108,26 +109,26 @@ TEST(Simulated, KernelsTakeWhatTheyCompute) {
   EXPECT_EQ(simulated.Run(launch(1, 2)), 6000000);
   // Products of bf16, four of the five million operations, take what the rest does, unless
   // they have a rate of their own.
-  program.kernels[0].product_flops = 1e6;
-  program.kernels[0].product_flops_bf16 = 4e6;
+  program.kernels[0].costs[NumberFormat::f32].product_flops = 1e6;
+  program.kernels[0].costs[NumberFormat::bf16].product_flops = 4e6;
   EXPECT_EQ(Simulated(program).Run(launch(0, 1)), 5000000);
-  program.machine.compute_bf16 = 8000000000;
+  program.machine.compute.bf16 = 8000000000;
   EXPECT_EQ(Simulated(program).Run(launch(0, 1)), 1500000);
   // So does attention.
-  program.kernels[0].product_flops = 0;
-  program.kernels[0].attention_flops = 1e6;
-  program.kernels[0].attention_flops_bf16 = 4e6;
+  program.kernels[0].costs[NumberFormat::f32].product_flops = 0;
+  program.kernels[0].costs[NumberFormat::f32].attention_flops = 1e6;
+  program.kernels[0].costs[NumberFormat::bf16].attention_flops = 4e6;
   EXPECT_EQ(Simulated(program).Run(launch(0, 1)), 1500000 + 500000);
-  program.machine.compute_attention = 2000000000;
-  program.machine.compute_attention_bf16 = 4000000000;
+  program.machine.compute_attention.f32 = 2000000000;
+  program.machine.compute_attention.bf16 = 4000000000;
   EXPECT_EQ(Simulated(program).Run(launch(0, 1)), 500000 + 1000000 + 500000);
   // What is between products takes its bytes on top, whatever it computes.
-  program.kernels[0].bytes += 7e6;
-  program.kernels[0].elementwise_bytes = 7e6;
+  program.kernels[0].costs[NumberFormat::f32].bytes += 7e6;
+  program.kernels[0].costs[NumberFormat::f32].elementwise_bytes = 7e6;
   EXPECT_EQ(Simulated(program).Run(launch(0, 1)), 2000000 + 7000000);
-  program.kernels[0].bytes += 4e6;
-  program.kernels[0].elementwise_bytes_bf16 = 4e6;
-  program.machine.device_bandwidth_bf16 = 500000000;
+  program.kernels[0].costs[NumberFormat::bf16].bytes = 4e6;
+  program.kernels[0].costs[NumberFormat::bf16].elementwise_bytes = 4e6;
+  program.machine.device_bandwidth.bf16 = 500000000;
   EXPECT_EQ(Simulated(program).Run(launch(0, 1)), 2000000 + 7000000 + 8000000);
 }
 
@@ -161,8 +162,7 @@ TEST(Simulated, TransfersRunBesideKernels) {
 // Where reads and writes share what a path has, each gets its share.
 TEST(Simulated, WhatIsSharedIsShared) {
   Program program = MakeProgram({{"a", 1000000000, 1000000000, /*both=*/1000000000}});
-  program.kernels[0].product_flops = 0;
-  program.kernels[0].bytes = 0;
+  program.kernels[0].costs = {};
   Simulated shared(program);
   program.machine.ssd[0].both = 0;
   Simulated apart(program);
@@ -185,7 +185,7 @@ TEST(Simulated, PathsOfUnequalSpeedDeliverTheirSum) {
   for (SsdSettings &path : paths)
     path.write = path.read;
   Program program = MakeProgram(paths);
-  program.kernels[0].product_flops = program.kernels[0].bytes = 0;
+  program.kernels[0].costs = {};
   Simulated simulated(program);
   const double ns = double(simulated.Run(Stream(512, false)));
   EXPECT_GT(512.0 * double(kChunk) / ns, 0.97 * double(sum));
@@ -214,7 +214,7 @@ TEST(Simulated, CopiesHaveLinksOfTheirOwn) {
 // Copies both ways at once take longer where the link has less than both of its directions.
 TEST(Simulated, CopiesBothWaysShareTheLink) {
   Program program = MakeProgram({{"a", 1, 1}}, /*separate=*/true);
-  program.kernels[0].product_flops = program.kernels[0].bytes = 0;
+  program.kernels[0].costs = {};
   auto run = [&] {
     return Simulated(program).Run([](boa_context *context) {
       for (int64_t entry = 0; entry < 100; ++entry) {
@@ -235,8 +235,7 @@ TEST(Simulated, TransfersTakeProcessorsFirst) {
   Program program = MakeProgram({{"a", 1000000000, 1000000000}});
   program.machine.device = DeviceKind::cpu;
   // Each kernel takes as long as the read of its chunk.
-  program.kernels[0].product_flops = double(kChunk);
-  program.kernels[0].bytes = 0;
+  program.kernels[0].costs = {{NumberFormat::f32, {0, 0, /*product_flops=*/double(kChunk)}}};
   const double apart = double(Simulated(program).Run(Stream(100, false)));
   EXPECT_NEAR(apart, 101.0 * double(ChunkNs(1e9)), 1e4);
   program.machine.checksum = 8000000000;
@@ -244,7 +243,7 @@ TEST(Simulated, TransfersTakeProcessorsFirst) {
   // Reads take a quarter of the processors while they last.
   EXPECT_NEAR(double(Simulated(program).Run(Stream(100, false))) / apart, 1.25, 0.02);
   // Kernels that take half as long leave reads at full speed, which take the rest of the time.
-  program.kernels[0].product_flops /= 2;
+  program.kernels[0].costs[NumberFormat::f32].product_flops /= 2;
   EXPECT_NEAR(double(Simulated(program).Run(Stream(100, false))) / apart, 1.0, 0.01);
   // More than half of the processors is not theirs: reads go at half speed.
   program.machine.transfers = 0;
@@ -256,7 +255,7 @@ TEST(Simulated, TransfersTakeProcessorsFirst) {
 // of the host's memory.
 TEST(Simulated, DirectTransfersShareTheWayToTheDevice) {
   Program program = MakeProgram({{"a", 4000000000, 4000000000}}, /*separate=*/true);
-  program.kernels[0].product_flops = program.kernels[0].bytes = 0;
+  program.kernels[0].costs = {};
   program.machine.host_bandwidth = 1000000000;
   auto chunks = [&](std::function<void(boa_context *)> run) {
     return double(Simulated(program).Run(std::move(run))) / double(ChunkNs(1e9));
@@ -277,7 +276,7 @@ TEST(Simulated, DirectTransfersShareTheWayToTheDevice) {
               }),
               200, 2);
   // Filling the device's memory with zeros takes nothing of the way there.
-  program.machine.device_bandwidth = 1000000000;
+  program.machine.device_bandwidth.f32 = 1000000000;
   EXPECT_NEAR(chunks([&](boa_context *context) {
                 for (int64_t entry = 0; entry < 100; ++entry)
                   boa_rt_release(
@@ -363,7 +362,8 @@ TEST(Simulated, TimeIsReproducible) {
 
 TEST(Simulated, RatesThatAreMissingAreNamed) {
   Program program = MakeProgram({{"/mnt/a", 1, 0}}, /*separate=*/true);
-  program.machine.compute = program.machine.device_bandwidth = program.machine.to_device = 0;
+  program.machine.compute.f32 = program.machine.device_bandwidth.f32 = program.machine.to_device =
+      0;
   program.machine.to_host = program.machine.optimizer = 0;
   program.machine.memory = MemoryKind::separate;
   program.machine.name = "box";

@@ -197,12 +197,7 @@ json MakeKernel(const char *name, const std::vector<const char *> &buffers) {
   for (const std::string access : buffers)
     list.push_back({{"read", access.find('r') != std::string::npos},
                     {"write", access.find('w') != std::string::npos}});
-  json kernel = {{"name", name}, {"buffers", list}, {"workspace", 0}};
-  for (const char *cost :
-       {"flops", "product_flops", "product_flops_bf16", "attention_flops", "attention_flops_bf16",
-        "bytes", "elementwise_bytes", "elementwise_bytes_bf16"})
-    kernel[cost] = 0;
-  return kernel;
+  return {{"name", name}, {"buffers", list}, {"workspace", 0}, {"costs", json::object()}};
 }
 
 json MakeGroup(bool bf16, int64_t chunk_elements) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "test/runtime/trainer/linear.h"
 
+#include "runtime/abi/abi.h"
 #include "runtime/abi/program.h"
 
 #include "absl/strings/str_cat.h"
@@ -73,6 +74,42 @@ TEST(ParseProgram, BoundsVocabularyAndContext) {
     EXPECT_EQ(Error(descriptor), absl::StrCat("program descriptor: model: field `", field,
                                               "`: expected at most 16777216 but found 16777217"));
   }
+}
+
+// What a kernel costs and what a device does each second are by format.
+TEST(ParseProgram, ReadsFormats) {
+  json descriptor = Descriptor();
+  descriptor["kernels"][0]["costs"]["bf16"] = {{"flops", 9},
+                                               {"bytes", 8},
+                                               {"product_flops", 5},
+                                               {"attention_flops", 4},
+                                               {"elementwise_bytes", 3}};
+  descriptor["machine"]["compute"] = {{"f32", 7}};
+  absl::StatusOr<Program> program = ParseProgram(descriptor.dump());
+  ASSERT_TRUE(program.ok()) << program.status();
+  ASSERT_EQ(program->kernels[0].costs.size(), 1u);
+  const KernelCost &cost = program->kernels[0].costs[NumberFormat::bf16];
+  EXPECT_EQ(cost.flops, 9);
+  EXPECT_EQ(cost.bytes, 8);
+  EXPECT_EQ(cost.product_flops, 5);
+  EXPECT_EQ(cost.attention_flops, 4);
+  EXPECT_EQ(cost.elementwise_bytes, 3);
+  EXPECT_EQ(program->machine.compute.f32, 7);
+  EXPECT_EQ(program->machine.compute.bf16, 0);
+}
+
+TEST(ParseProgram, NamesTheUnknownFormat) {
+  json descriptor = Descriptor();
+  descriptor["machine"]["compute"]["f7"] = 1;
+  EXPECT_EQ(Error(descriptor), "program descriptor: machine.compute: unknown field `f7`");
+  descriptor = Descriptor();
+  descriptor["kernels"][0]["costs"]["f7"] = {{"flops", 9},
+                                             {"bytes", 8},
+                                             {"product_flops", 5},
+                                             {"attention_flops", 4},
+                                             {"elementwise_bytes", 3}};
+  EXPECT_EQ(Error(descriptor),
+            "program descriptor: kernels[0]: field `costs`: there is no format `f7`");
 }
 
 /// A descriptor with a table of sines of three positions, which a kernel reads.
@@ -308,9 +345,10 @@ TEST(ParseProgram, ChecksTheVersionFirst) {
   json descriptor = Descriptor();
   descriptor["abi"] = 99;
   descriptor.erase("storages");
-  EXPECT_EQ(Error(descriptor), "program descriptor: field `abi`: the program was compiled for "
-                               "version 99 but this runtime is version 13; compile it again with "
-                               "the `boa` of this runtime");
+  EXPECT_EQ(Error(descriptor),
+            absl::StrCat("program descriptor: field `abi`: the program was compiled for version 99 "
+                         "but this runtime is version ",
+                         BOA_ABI_VERSION, "; compile it again with the `boa` of this runtime"));
 }
 
 TEST(ParseProgram, ChecksWhatGroupsReferTo) {
