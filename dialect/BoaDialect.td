@@ -121,7 +121,8 @@ def Boa_Role : I32EnumAttr<"Role", "the purpose of a storage", [
   I32EnumAttrCase<"positions", 12>, // of tokens, in their text
   I32EnumAttrCase<"cache", 13>,     // keys and values of earlier positions
   I32EnumAttrCase<"document_starts", 14>, // of each token, the position where its document begins
-  I32EnumAttrCase<"dropout_keys", 15> // of each token in each layer, what its random choices follow
+  I32EnumAttrCase<"dropout_keys", 15>, // of each token in each layer, what its random choices follow
+  I32EnumAttrCase<"prepared", 16> // weights in the form that a kernel asks for
 ]> {
   let cppNamespace = "::boa";
 }

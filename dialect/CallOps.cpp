@@ -120,11 +120,19 @@ static LogicalResult verifyBuffers(LaunchOp launch, StringRef does, ArrayAttr ke
 
 // A kernel that is not in this module is refused where it is needed.
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
-  if (auto kernel = tables.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr()))
+  auto kernel = tables.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  auto func = tables.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getKernelAttr());
+  if (Value prepared = func ? getPrepared() : Value()) {
+    PreparedAttr asked = kernel ? kernel.getPreparedAttr() : PreparedAttr();
+    Type found = cast<BufferType>(prepared.getType()).getContents();
+    if (!asked || asked.getType() != found)
+      return emitOpError("has a prepared operand of ")
+             << found << " for which " << getKernelAttr() << " does not ask";
+  }
+  if (kernel)
     return failure(failed(verifyBuffers(*this, "reads", kernel.getReads(), getReads())) ||
                    failed(verifyBuffers(*this, "updates", kernel.getUpdates(), getUpdates())) ||
                    failed(verifyBuffers(*this, "writes", kernel.getWrites(), getWrites())));
-  auto func = tables.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getKernelAttr());
   if (!func)
     return success();
   if (failed(verifyLayout(*this, getKernelAttr(), func)))

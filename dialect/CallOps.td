@@ -42,15 +42,20 @@ def Boa_LaunchOp : Boa_QueueOp<"launch", "compute", [AttrSizedOperandSegments, B
     `boa.launch @block_backward reads(%x, %w) updates(%g) writes(%dx)`: the buffers of
     `boa.kernel @block_backward`. Before --boa-outline-kernels it is a function: they hold its
     operands and its results; weights may be stored as bf16.
+
+    `prepared(%p)` holds the form of some of `reads` that the kernel asks for. The results are the
+    same without it.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel,
                        Arg<Variadic<Boa_BufferType>, "", [MemRead]>:$reads,
                        Arg<Variadic<Boa_BufferType>, "", [MemRead, MemWrite]>:$updates,
-                       Arg<Variadic<Boa_BufferType>, "", [MemWrite]>:$writes);
+                       Arg<Variadic<Boa_BufferType>, "", [MemWrite]>:$writes,
+                       Arg<Optional<Boa_BufferType>, "", [MemRead]>:$prepared);
   let assemblyFormat = [{
     $kernel (`reads` `(` $reads^ `:` custom<BufferTypes>(type($reads)) `)`)?
     (`updates` `(` $updates^ `:` custom<BufferTypes>(type($updates)) `)`)?
-    (`writes` `(` $writes^ `:` custom<BufferTypes>(type($writes)) `)`)? attr-dict
+    (`writes` `(` $writes^ `:` custom<BufferTypes>(type($writes)) `)`)?
+    (`prepared` `(` $prepared^ `:` custom<BufferType>(type($prepared)) `)`)? attr-dict
   }];
 }
 

@@ -24,7 +24,7 @@ namespace boa {
 
 /// The clauses behind the signature. A clause that is its default is left out.
 static constexpr StringLiteral kClauses[] = {"reads",     "updates", "writes", "costs",
-                                             "workspace", "scratch", "tables"};
+                                             "workspace", "scratch", "tables", "prepared"};
 
 ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   Builder &builder = parser.getBuilder();
@@ -66,7 +66,8 @@ void KernelOp::print(OpAsmPrinter &printer) {
         !value || llvm::TypeSwitch<Attribute, bool>(value)
                       .Case([](ArrayAttr list) { return list.empty(); })
                       .Case([](DictionaryAttr map) { return map.empty(); })
-                      .Case([](IntegerAttr bytes) { return bytes.getInt() == 0; });
+                      .Case([](IntegerAttr bytes) { return bytes.getInt() == 0; })
+                      .Default(false);
     if (isDefault)
       continue;
     printer << ' ' << clause << ' ';
@@ -85,6 +86,8 @@ SmallVector<Type> KernelOp::getBuffers() {
   SmallVector<Type> types;
   for (ArrayAttr some : {getReads(), getUpdates(), getWrites()})
     llvm::append_range(types, some.getAsValueRange<TypeAttr>());
+  if (PreparedAttr prepared = getPreparedAttr())
+    types.push_back(prepared.getType());
   return types;
 }
 
@@ -164,6 +167,26 @@ static bool isTable(Attribute value) {
          type.getDimSize(1) == int64_t(frequencies.size());
 }
 
+/// Checks that a kernel makes the prepared form of what this one reads.
+LogicalResult KernelOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  PreparedAttr prepared = getPreparedAttr();
+  if (!prepared)
+    return success();
+  SmallVector<Attribute> reads;
+  for (int64_t read : prepared.getReads()) {
+    if (read < 0 || read >= int64_t(getReads().size()))
+      return emitOpError("expected to prepare some of the ")
+             << getReads().size() << " buffers that it reads but found " << read;
+    reads.push_back(getReads()[size_t(read)]);
+  }
+  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, prepared.getKernel());
+  if (kernel && llvm::equal(kernel.getReads(), reads) && kernel.getUpdates().empty() &&
+      llvm::equal(kernel.getWrites(), ArrayRef<Attribute>(TypeAttr::get(prepared.getType()))))
+    return success();
+  return emitOpError("expected ") << prepared.getKernel() << " to be a kernel that makes "
+                                  << prepared.getType() << " of what it prepares";
+}
+
 LogicalResult KernelOp::verify() {
   if (failed(verifyPlaces(*this)))
     return failure();
@@ -205,7 +228,7 @@ KernelOp KernelOp::replace(FunctionOpInterface func, TypeRange reads, TypeRange 
   auto kernel =
       KernelOp::create(builder, func.getLoc(), SymbolTable::getSymbolName(func).getValue(),
                        cast<FunctionType>(func.getFunctionType()), func.getArgAttrsAttr(),
-                       func.getResAttrsAttr(), builder.getTypeArrayAttr(reads),
+                       func.getResAttrsAttr(), PreparedAttr(), builder.getTypeArrayAttr(reads),
                        builder.getTypeArrayAttr(updates), builder.getTypeArrayAttr(writes));
   kernel.getBody().takeBody(func.getFunctionBody());
   func->erase();

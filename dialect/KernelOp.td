@@ -8,6 +8,7 @@
 #define BOA_KERNEL_OP_TD
 
 include "dialect/BoaDialect.td"
+include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -26,11 +27,23 @@ def Boa_CostAttr : Boa_Attr<"Cost", "cost"> {
   let genVerifyDecl = 1;
 }
 
+def Boa_PreparedAttr : Boa_Attr<"Prepared", "prepared"> {
+  let summary = "a form of what a kernel reads that is made once for several launches";
+  let description = [{
+    `#boa.prepared<tensor<1024xf32> by @pack of [1]>`: `kernel` makes a buffer of this type of the
+    buffers with these numbers. A packed layout, say, or a wider type.
+  }];
+  let parameters = (ins "::mlir::RankedTensorType":$type, "::mlir::FlatSymbolRefAttr":$kernel,
+                        ArrayRefParameter<"int64_t">:$reads);
+  let assemblyFormat = "`<` $type `by` $kernel `of` ` ` `[` $reads `]` `>`";
+}
+
 /// A number of bytes that one program can have.
 def Boa_BytesAttr : ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<72057594037927936>]>;
 
 def Boa_KernelOp : Boa_Op<"kernel", [AffineScope, AutomaticAllocationScope, FunctionOpInterface,
-                                     IsolatedFromAbove]> {
+                                     IsolatedFromAbove,
+                                     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a function on buffers, run by boa.launch";
   let description = [{
     The buffers come in the order of a launch: those that the kernel reads, those that it reads and
@@ -43,6 +56,10 @@ def Boa_KernelOp : Boa_Op<"kernel", [AffineScope, AutomaticAllocationScope, Func
     signature of the runtime, and `tables`: tables of angles, whose addresses follow those of the
     buffers. --kernel-assign-workspace sets the bytes of `workspace` that a call needs; `scratch` of
     them serve a library's attention only. At last the body is in the LLVM dialect.
+
+    A kernel may ask for a `prepared` form of what it reads, whose buffer comes behind the others.
+    --boa-prepare-operands makes it where that pays. Elsewhere its address is null, and the kernel
+    computes the same bits without it.
     --convert-boa-to-runtime makes a function of it, and a part of the descriptor of the rest.
     ```mlir
     boa.kernel @block_forward(
@@ -59,6 +76,7 @@ def Boa_KernelOp : Boa_Op<"kernel", [AffineScope, AutomaticAllocationScope, Func
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<DictArrayAttr>:$arg_attrs,
                        OptionalAttr<DictArrayAttr>:$res_attrs,
+                       OptionalAttr<Boa_PreparedAttr>:$prepared,
                        DefaultValuedAttr<TypeArrayAttr, "{}">:$reads,
                        DefaultValuedAttr<TypeArrayAttr, "{}">:$updates,
                        DefaultValuedAttr<TypeArrayAttr, "{}">:$writes,

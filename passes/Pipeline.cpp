@@ -91,10 +91,16 @@ struct DescribeKernels : PassWrapper<DescribeKernels, OperationPass<ModuleOp>> {
     else if (Attribute bytes = (**described)->getAttr(kConstantsAttr))
       module->setAttr(kConstantsAttr, bytes);
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    auto add = [&](StringRef name) {
+      auto kernel = (*described)->lookupSymbol<KernelOp>(name);
+      if (!kernel || module.lookupSymbol(name))
+        return PreparedAttr();
+      builder.clone(*kernel);
+      return kernel.getPreparedAttr();
+    };
     module.walk([&](LaunchOp launch) {
-      auto kernel = (*described)->lookupSymbol<KernelOp>(launch.getKernel());
-      if (kernel && !module.lookupSymbol(launch.getKernel()))
-        builder.clone(*kernel);
+      if (PreparedAttr prepared = add(launch.getKernel()))
+        add(prepared.getKernel().getValue());
     });
   }
 
@@ -168,6 +174,8 @@ static void buildCode(OpPassManager &pm, const PipelineOptions &options,
   // Kernels, then buffers: the workspace of kernels is part of the arena.
   buildKernels(pm, options);
   assignBuffers(pm, options, naive);
+  // In what memory is left: a form saves less time than a slot to look ahead.
+  pm.addPass(createPrepareOperands());
   pm.addPass(createVerifyStorage());
   pm.addPass(createConvertBoaToRuntime());
   pm.addPass(createSCFToControlFlowPass());

@@ -252,6 +252,12 @@ Tracer::Touched &Tracer::touchedBy(Operation *op) {
                : known->writes)
           .push_back(operand.getOperandNumber());
   }
+  auto launch = dyn_cast<LaunchOp>(op);
+  if (launch && launch.getPrepared())
+    if (auto kernel = module.lookupSymbol<KernelOp>(launch.getKernelAttr().getAttr()))
+      known->prepared = kernel.getPreparedAttr();
+  if (known->prepared)
+    known->reads.pop_back();
   return *known;
 }
 

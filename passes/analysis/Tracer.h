@@ -146,6 +146,7 @@ private:
   struct Touched {
     llvm::SmallVector<std::pair<StorageAccess, StorageOp>, 1> accesses;
     llvm::SmallVector<unsigned> reads, updates, writes;
+    PreparedAttr prepared; // the form that the last operand must hold; null: there is none
   };
 
   void bringInputs();

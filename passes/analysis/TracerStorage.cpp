@@ -125,15 +125,35 @@ void Tracer::compute(Operation *op, StringRef function) {
   for (size_t i = 0; i < operands.size(); ++i)
     for (unsigned j : llvm::concat<const unsigned>(touched.updates, touched.writes)) {
       const BufferRef &a = operands[i], &b = operands[j];
-      if (j <= i || !a || !b || (a != b && !(a->home && b->home && a->access.overlaps(b->access))))
+      if (j == i || !a || !b || (a != b && !(a->home && b->home && a->access.overlaps(b->access))))
         continue;
       violation(op, "writes " + nameEntry(b->access) + " while another operand is the same memory");
       workDone += term(i * 64 + j + 1);
     }
-  uint64_t inputs = hashOf(function);
-  for (unsigned i : touched.reads)
-    inputs = mix(inputs, operands[i] ? use(op, operands[i]->access, contentsOf(*operands[i])) : 0);
-  workDone += term(inputs);
+  auto inputsOf = [&](StringRef function, auto reads) {
+    uint64_t inputs = hashOf(function);
+    for (auto i : reads)
+      inputs =
+          mix(inputs, operands[i] ? use(op, operands[i]->access, contentsOf(*operands[i])) : 0);
+    return inputs;
+  };
+  const uint64_t inputs = inputsOf(function, ArrayRef(touched.reads));
+  auto isForm = [&](unsigned i) {
+    return operands[i] && StorageOp(operands[i]->access.storage).getRole() == Role::prepared;
+  };
+  // A form is no result of the program: it may be made once, or each time.
+  if (!touched.updates.empty() || touched.writes.size() != 1 || !isForm(touched.writes[0]))
+    workDone += term(inputs);
+  // A launch computes the same without its prepared operand, which holds what is made of others.
+  if (PreparedAttr prepared = touched.prepared; prepared && operands.back()) {
+    Buffer &form = *operands.back();
+    const uint64_t made = inputsOf(prepared.getKernel().getValue(), prepared.getReads());
+    if (valueOf(contentsOf(form).from(form.access.first).value) != resultOf(made, 0)) {
+      violation(op, "takes " + nameEntry(form.access) + ", which does not hold what @" +
+                        prepared.getKernel().getValue() + " makes of what it reads");
+      workDone += term(made);
+    }
+  }
   uint64_t result = touched.writes.size();
   for (unsigned i : touched.updates)
     if (const uint64_t value = resultOf(inputs, result++); Buffer *buffer = operands[i].get())

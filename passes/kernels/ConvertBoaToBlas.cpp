@@ -62,7 +62,8 @@ kernel::GemmOp createGemm(PatternRewriter &rewriter, Location loc, Type type, Va
     a = getStored(a);
   return kernel::GemmOp::create(rewriter, loc, TypeRange(type), a, b, bias,
                                 emptyTensor(rewriter, loc, type), /*scratch=*/Value(),
-                                /*addend=*/Value(), transposeA, transposeB, /*accumulate=*/false);
+                                /*addend=*/Value(), /*prepared=*/Value(), transposeA, transposeB,
+                                /*accumulate=*/false);
 }
 
 struct LinearToGemm : OpRewritePattern<LinearOp> {
@@ -179,7 +180,8 @@ struct AccumulateInto : OpRewritePattern<AddOp> {
       }
       rewriter.replaceOpWithNewOp<kernel::GemmOp>(
           op, TypeRange(type), gemm.getA(), gemm.getB(), gemm.getBias(), addend,
-          /*scratch=*/Value(), /*addend=*/Value(), gemm.getTransposeA(), gemm.getTransposeB(),
+          /*scratch=*/Value(), /*addend=*/Value(), /*prepared=*/Value(), gemm.getTransposeA(),
+          gemm.getTransposeB(),
           /*accumulate=*/true);
       eraseUnused(other, product, rewriter);
       return success();
@@ -222,7 +224,8 @@ struct RoundProduct : OpRewritePattern<CastOp> {
       return failure();
     rewriter.replaceOpWithNewOp<kernel::GemmOp>(
         op, TypeRange(type), gemm.getA(), gemm.getB(), gemm.getBias(), into, /*scratch=*/Value(),
-        /*addend=*/Value(), gemm.getTransposeA(), gemm.getTransposeB(), gemm.getAccumulate());
+        /*addend=*/Value(), /*prepared=*/Value(), gemm.getTransposeA(), gemm.getTransposeB(),
+        gemm.getAccumulate());
     rewriter.eraseOp(gemm);
     return success();
   }

@@ -74,7 +74,9 @@ Shape shapeOf(Value value) { return cast<ShapedType>(value.getType()).getShape()
 /// Checks that lowerings know all sizes, and can count them in 64 bits.
 LogicalResult verifySizes(Operation *op) {
   for (Value operand : op->getOperands()) {
-    auto type = cast<ShapedType>(operand.getType());
+    auto type = dyn_cast<ShapedType>(operand.getType());
+    if (!type) // an address
+      continue;
     if (!isa<MemRefType, RankedTensorType>(type) || !type.hasStaticShape() ||
         !type.getElementType().isIntOrFloat() ||
         !llvm::all_of(type.getShape(), [](int64_t extent) { return extent >= 1; }) ||

@@ -73,7 +73,8 @@ def Kernel_GemmOp : Kernel_LibraryOp<"gemm", [AttrSizedOperandSegments]> {
     `transpose_a` a is [k, m], with `transpose_b` b is [n, k]. The bias, one value
     for each column, is added to every row. With `accumulate` all of it is added
     to what c holds; with an `addend`, which is of c's type and lies elsewhere, to that. b, or a and b, or all three may be bf16 where the rest is f32.
-    `scratch` is memory that a target's library may use on the way.
+    `scratch` is memory that a target's library may use on the way. `prepared` is the address of a
+    form of b, which kernel.prepare made; if it is null, there is none.
     ```mlir
     %y = kernel.gemm %x, %w bias %b into %init {accumulate}
         : (tensor<8x256x384xf32>, tensor<384x1152xbf16>, tensor<1152xf32>, tensor<8x256x1152xf32>) -> tensor<8x256x1152xf32>
@@ -81,14 +82,27 @@ def Kernel_GemmOp : Kernel_LibraryOp<"gemm", [AttrSizedOperandSegments]> {
   }];
   let arguments = (ins AnyShaped:$a, AnyShaped:$b, Optional<AnyShaped>:$bias,
                        AnyShaped:$c, Optional<AnyMemRef>:$scratch,
-                       Optional<AnyMemRef>:$addend,
-                       UnitAttr:$transpose_a, UnitAttr:$transpose_b,
-                       UnitAttr:$accumulate);
+                       Optional<AnyMemRef>:$addend, Optional<LLVM_DefaultPointer>:$prepared,
+                       UnitAttr:$transpose_a, UnitAttr:$transpose_b, UnitAttr:$accumulate,
+                       DefaultValuedAttr<I64Attr, "0">:$prepared_offset);
   let results = (outs Variadic<AnyRankedTensor>:$result);
   let assemblyFormat = [{
-    $a `,` $b (`bias` $bias^)? `into` $c (`scratch` $scratch^)? (`plus` $addend^)? attr-dict
+    $a `,` $b (`bias` $bias^)? `into` $c (`scratch` $scratch^)? (`plus` $addend^)?
+    (`prepared` $prepared^ `+` $prepared_offset)? attr-dict
     `:` functional-type(operands, results)
   }];
+}
+
+def Kernel_PrepareOp : Kernel_Op<"prepare"> {
+  let summary = "the form of b that a kernel.gemm of the CPU takes as `prepared`";
+  let description = [{
+    Its layout is the runtime's, which depends on the processor. It takes at most 4 * k bytes for
+    each column, whose number is rounded up to a multiple of 16. `narrow_a` says that a is bf16, too.
+  }];
+  let arguments = (ins Arg<AnyStaticShapeMemRef, "", [MemRead]>:$b,
+                       Arg<AnyStaticShapeMemRef, "", [MemWrite]>:$form,
+                       UnitAttr:$transpose_b, UnitAttr:$narrow_a);
+  let assemblyFormat = "$b `into` $form attr-dict `:` type($b) `,` type($form)";
 }
 
 def Kernel_AttentionOp : Kernel_LibraryOp<"attention"> {

@@ -39,6 +39,7 @@ const Placement *findPlacement(Role role, const PlaceSettings &place) {
   case Role::document_starts:
   case Role::dropout_keys:
   case Role::cache:
+  case Role::prepared:
     return nullptr;
   }
   llvm_unreachable("a role");

@@ -109,7 +109,8 @@ private:
         return call.emitOpError("expected each result to be stored exactly once");
       }
     }
-    LaunchOp::create(builder, loc, call.getCallee(), reads, updates, writes);
+    LaunchOp::create(builder, loc, call.getCallee(), reads, updates, writes,
+                     /*prepared=*/Value());
     for (auto [buffer, user] : stores) {
       loc = user->getLoc();
       if (auto write = dyn_cast<WriteOp>(user))

@@ -269,6 +269,55 @@ def AssignBuffers : BoaPass<"boa-assign-buffers"> {
   }];
 }
 
+def PrepareOperands : BoaPass<"boa-prepare-operands"> {
+  let summary = "makes the form of weights that kernels ask for, once a visit";
+  let description = [{
+    A kernel may ask for a prepared form of buffers that it reads. If a loop launches it more than
+    once and leaves these buffers alone, the form is made before the loop, given to all launches,
+    and released behind it. Its storage has one entry in the device's memory.
+
+    A form is made only if it fits into the memory that --boa-assign-buffers left, which counts it
+    then (`boa.arena`). A remark says what was made, and what was not for lack of memory: those
+    launches go without.
+
+    Before:
+    ```mlir before
+    boa.storage @w[3] : tensor<8xf32> on ssd role weights persistent
+    boa.kernel @pack(%x: !llvm.ptr) reads [tensor<8xf32>] writes [tensor<16xf32>] {
+      boa.return
+    }
+    boa.kernel @f(%x: !llvm.ptr) reads [tensor<8xf32>] prepared #boa.prepared<tensor<16xf32> by @pack of [0]> {
+      boa.return
+    }
+    boa.step @evaluate(%step, %pending) {
+      boa.loop layer %l = 0 to 3 forward {
+        %w = boa.prefetch @w[%l] : <tensor<8xf32>, device>
+        boa.loop micro_batch %m = 0 to 4 forward {
+          boa.launch @f reads(%w : <tensor<8xf32>, device>)
+        }
+        boa.release %w : <tensor<8xf32>, device>
+      }
+    }
+    ```
+    After:
+    ```mlir after
+    boa.storage @prepared.f[1] : tensor<16xf32> on device role prepared
+    ...
+      boa.loop layer %l = 0 to 3 forward {
+        %w = boa.prefetch @w[%l] : <tensor<8xf32>, device>
+        %c0 = arith.constant 0 : index
+        %prepared.f = boa.create @prepared.f[%c0] : <tensor<16xf32>, device>
+        boa.launch @pack reads(%w : <tensor<8xf32>, device>) writes(%prepared.f : <tensor<16xf32>, device>)
+        boa.loop micro_batch %m = 0 to 4 forward {
+          boa.launch @f reads(%w : <tensor<8xf32>, device>) prepared(%prepared.f : <tensor<16xf32>, device>)
+        }
+        boa.release %prepared.f : <tensor<16xf32>, device>
+        boa.release %w : <tensor<8xf32>, device>
+      }
+    ```
+  }];
+}
+
 def VerifyStorage : BoaPass<"boa-verify-storage"> {
   let summary = "closes the storage phase";
   let description = [{

@@ -75,6 +75,7 @@ inline constexpr const char *kRoles[] = {
     "dropout_keys",    // of each token in each layer, what its random choices follow from
     "positions",       // of tokens, in their text
     "cache",           // keys and values of earlier positions
+    "prepared",        // weights in the form that a kernel asks for
 };
 
 struct Storage {

@@ -268,10 +268,18 @@ template <typename Block> struct Work {
     g.b += g.transpose_b ? n0 * g.ldb : n0;
     if (g.bias)
       g.bias += n0;
-    g.c += m0 * g.ldc + n0;
+    if (!g.packs)
+      g.c += m0 * g.ldc + n0;
+    g.first_column = n0;
     return g;
   }
 };
+
+/// Whether blocks of this type take B in panels (gemm_loops.h). Tiles have loops of their own.
+template <typename A, typename B, typename C> bool TakesPanels(const GemmBlock<A, B, C> &) {
+  return !IsForLibrary<GemmBlock<A, B, C>>() &&
+         (std::is_same_v<A, float> || boa::UsedIsa() < Isa::kAmx);
+}
 
 /// OpenBLAS starts its threads before main(), and raises SIGINT where one cannot start. It reads
 /// this first, since constructors with a priority run before those without.
@@ -285,6 +293,28 @@ template <typename Block> void RunAll(const Block &g) {
   Work<Block> work{g, IsForLibrary<Block>() ? Grid::ChooseForLibrary(g.m, g.n)
                                             : Grid::Choose(g.m, g.n, g.k)};
   boa_rt_parallel_for(work.grid.rows * work.grid.columns, 1, &Work<Block>::Run, &work);
+}
+
+template <typename Block> void RunPrepared(Block g, void *prepared, int64_t offset) {
+  if (prepared && TakesPanels(g)) {
+    g.panels = static_cast<char *>(prepared) + offset;
+    g.all_columns = g.n;
+  }
+  RunAll(g);
+}
+
+template <typename A, typename B>
+void Prepare(bool transpose_b, int64_t n, int64_t k, const B *b, int64_t ldb, void *form) {
+  GemmBlock<A, B> g{false, transpose_b, /*m=*/0, n,     k,       /*a=*/nullptr, 0,
+                    b,     ldb,         nullptr, false, nullptr, /*ldc=*/0};
+  if (!TakesPanels(g))
+    return;
+  g.panels = form;
+  g.all_columns = n;
+  g.packs = true;
+  const int64_t parts = std::min<int64_t>(boa::Threads(), (n + kTile - 1) / kTile);
+  Work<GemmBlock<A, B>> work{g, {1, parts}};
+  boa_rt_parallel_for(work.grid.columns, 1, &Work<GemmBlock<A, B>>::Run, &work);
 }
 
 } // namespace
@@ -319,6 +349,58 @@ extern "C" void boa_gemm_bf16_bf16_bf16(int32_t ta, int32_t tb, int64_t m, int64
                                         uint16_t *c, int64_t ldc) {
   RunAll(
       boa::GemmAllBf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
+}
+
+extern "C" void boa_gemm_prepare_f32(int32_t tb, int64_t n, int64_t k, const float *b, int64_t ldb,
+                                     void *form) {
+  Prepare<float>(tb != 0, n, k, b, ldb, form);
+}
+
+extern "C" void boa_gemm_prepare_bf16(int32_t tb, int64_t n, int64_t k, const uint16_t *b,
+                                      int64_t ldb, void *form) {
+  Prepare<float>(tb != 0, n, k, b, ldb, form);
+}
+
+extern "C" void boa_gemm_prepare_bf16_bf16(int32_t tb, int64_t n, int64_t k, const uint16_t *b,
+                                           int64_t ldb, void *form) {
+  Prepare<uint16_t>(tb != 0, n, k, b, ldb, form);
+}
+
+extern "C" void boa_gemm_prepared_f32(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
+                                      const float *a, int64_t lda, const float *b, int64_t ldb,
+                                      const float *bias, int32_t accumulate, float *c, int64_t ldc,
+                                      void *prepared, int64_t offset) {
+  RunPrepared(
+      boa::GemmF32{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc},
+      prepared, offset);
+}
+
+extern "C" void boa_gemm_prepared_bf16(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
+                                       const float *a, int64_t lda, const uint16_t *b, int64_t ldb,
+                                       const float *bias, int32_t accumulate, float *c, int64_t ldc,
+                                       void *prepared, int64_t offset) {
+  RunPrepared(
+      boa::GemmBf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc},
+      prepared, offset);
+}
+
+extern "C" void boa_gemm_prepared_bf16_bf16(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
+                                            const uint16_t *a, int64_t lda, const uint16_t *b,
+                                            int64_t ldb, const float *bias, int32_t accumulate,
+                                            float *c, int64_t ldc, void *prepared, int64_t offset) {
+  RunPrepared(
+      boa::GemmBf16Bf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc},
+      prepared, offset);
+}
+
+extern "C" void boa_gemm_prepared_bf16_bf16_bf16(int32_t ta, int32_t tb, int64_t m, int64_t n,
+                                                 int64_t k, const uint16_t *a, int64_t lda,
+                                                 const uint16_t *b, int64_t ldb, const float *bias,
+                                                 int32_t accumulate, uint16_t *c, int64_t ldc,
+                                                 void *prepared, int64_t offset) {
+  RunPrepared(
+      boa::GemmAllBf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc},
+      prepared, offset);
 }
 
 extern "C" void boa_gemm_f64(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,

@@ -25,6 +25,11 @@ template <typename A, typename B, typename C = float, typename Bias = float> str
   bool accumulate;
   C *c;
   int64_t ldc;
+  /// B as the kernel packs it, or null, with the column at which the block begins and the number of
+  /// all columns. With `packs` the block is no product: it packs these columns of B.
+  void *panels = nullptr;
+  int64_t first_column = 0, all_columns = 0;
+  bool packs = false;
 };
 
 using GemmF32 = GemmBlock<float, float>;

@@ -14,6 +14,9 @@
 // with zeros. So where C is cut makes no difference to its bits. A C in bf16 is rounded
 // once, from sums in f32.
 //
+// B may come packed: its panels, all columns of one block of kDeep rows behind those of the block
+// before. Cuts of C are at whole panels. So any block of C finds its own.
+//
 // A kernel is a type with
 //   kTileM, kTileN, kLanes    its tile; columns come in whole vectors of kLanes
 //   kDeep, kRows, kColumns    its blocks, as above
@@ -150,13 +153,32 @@ void MultiplyBlock(const boa::GemmBlock<A, B, C> &g, float *scratch) {
     Kernel::PackA(g.a + (g.transpose_a ? x0 * g.lda + i0 : i0 * g.lda + x0), g.lda, g.transpose_a,
                   m, k, packedA);
   };
-  auto PackB = [&](int64_t j0, int64_t n, int64_t x0, int64_t k) {
-    Kernel::PackB(g.b + (g.transpose_b ? j0 * g.ldb + x0 : x0 * g.ldb + j0), g.ldb, g.transpose_b,
-                  n, k, packedB);
+  const int64_t width = (g.all_columns + Kernel::kLanes - 1) / Kernel::kLanes * Kernel::kLanes;
+  auto PanelsAt = [&](int64_t j0, int64_t x0, int64_t k) {
+    return static_cast<Packed *>(g.panels) + width * Kernel::Depth(x0) +
+           (g.first_column + j0) * Kernel::Depth(k);
   };
-  auto product = [&](int64_t m, int64_t n, int64_t k, bool first, int64_t j0, auto *addend,
-                     int64_t addendStride, auto *to, int64_t stride) {
-    MacroKernel<Kernel>(m, n, k, packedA, packedB, g.bias && first ? g.bias + j0 : nullptr, addend,
+  auto Pack = [&](int64_t j0, int64_t n, int64_t x0, int64_t k, Packed *to) {
+    Kernel::PackB(g.b + (g.transpose_b ? j0 * g.ldb + x0 : x0 * g.ldb + j0), g.ldb, g.transpose_b,
+                  n, k, to);
+  };
+  if (g.packs) {
+    for (int64_t x0 = 0; x0 < g.k; x0 += kDeep) {
+      const int64_t k = Lesser(kDeep, g.k - x0);
+      Pack(0, g.n, x0, k, PanelsAt(0, x0, k));
+    }
+    return;
+  }
+  /// Packs a block of B, if it is not packed. Returns where its panels are.
+  auto PackB = [&](int64_t j0, int64_t n, int64_t x0, int64_t k) -> const Packed * {
+    if (g.panels)
+      return PanelsAt(j0, x0, k);
+    Pack(j0, n, x0, k, packedB);
+    return packedB;
+  };
+  auto product = [&](int64_t m, int64_t n, int64_t k, const Packed *b, bool first, int64_t j0,
+                     auto *addend, int64_t addendStride, auto *to, int64_t stride) {
+    MacroKernel<Kernel>(m, n, k, packedA, b, g.bias && first ? g.bias + j0 : nullptr, addend,
                         addendStride, to, stride);
   };
 
@@ -166,12 +188,12 @@ void MultiplyBlock(const boa::GemmBlock<A, B, C> &g, float *scratch) {
       int64_t x0 = 0;
       do {
         const int64_t k = Lesser(kDeep, g.k - x0);
-        PackB(j0, n, x0, k);
+        const Packed *b = PackB(j0, n, x0, k);
         for (int64_t i0 = 0; i0 < g.m; i0 += kRows) {
           const int64_t m = Lesser(kRows, g.m - i0);
           PackA(i0, m, x0, k);
           C *c = g.c + i0 * g.ldc + j0;
-          product(m, n, k, x0 == 0, j0, g.accumulate || x0 != 0 ? c : nullptr, g.ldc, c, g.ldc);
+          product(m, n, k, b, x0 == 0, j0, g.accumulate || x0 != 0 ? c : nullptr, g.ldc, c, g.ldc);
         }
         x0 += kDeep;
       } while (x0 < g.k);
@@ -184,14 +206,14 @@ void MultiplyBlock(const boa::GemmBlock<A, B, C> &g, float *scratch) {
       C *c = g.c + i0 * g.ldc + j0;
       for (int64_t x0 = 0; x0 < g.k; x0 += kDeep) {
         const int64_t k = Lesser(kDeep, g.k - x0);
-        PackB(j0, n, x0, k);
+        const Packed *b = PackB(j0, n, x0, k);
         PackA(i0, m, x0, k);
         if (x0 == 0)
-          product(m, n, k, true, j0, g.accumulate ? c : nullptr, g.ldc, sums, kSumColumns);
+          product(m, n, k, b, true, j0, g.accumulate ? c : nullptr, g.ldc, sums, kSumColumns);
         else if (x0 + kDeep < g.k)
-          product(m, n, k, false, j0, sums, kSumColumns, sums, kSumColumns);
+          product(m, n, k, b, false, j0, sums, kSumColumns, sums, kSumColumns);
         else
-          product(m, n, k, false, j0, sums, kSumColumns, c, g.ldc);
+          product(m, n, k, b, false, j0, sums, kSumColumns, c, g.ldc);
       }
     }
 }

@@ -54,11 +54,34 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
         (op.getBias() && elementOf(op.getBias()) != wide))
       return op.emitOpError("expected operands of one type, or f32 with b, or a and b, or all "
                             "three in bf16");
+    if (op.getPrepared()) {
+      call.add(adaptor.getPrepared());
+      call.addInt(op.getPreparedOffset());
+    }
     return emitTyped(call, op,
-                     narrowC   ? "boa_gemm_bf16_bf16"
-                     : narrowA ? "boa_gemm_bf16"
-                               : "boa_gemm",
+                     Twine(op.getPrepared() ? "boa_gemm_prepared" : "boa_gemm") +
+                         (narrowC   ? "_bf16_bf16"
+                          : narrowA ? "_bf16"
+                                    : ""),
                      bType);
+  }
+};
+
+struct PrepareToCall : ConvertOpToLLVMPattern<kernel::PrepareOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult matchAndRewrite(kernel::PrepareOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    LibraryCall call(rewriter, op);
+    FailureOr<Matrix> b = call.matrix(op.getB(), adaptor.getB());
+    if (failed(b))
+      return failure();
+    call.addInt(op.getTransposeB(), 32);
+    call.addInt(op.getTransposeB() ? b->rows : b->columns);
+    call.addInt(op.getTransposeB() ? b->columns : b->rows);
+    call.addRows(*b);
+    call.add(call.address(op.getForm(), adaptor.getForm()));
+    return emitTyped(call, op, op.getNarrowA() ? "boa_gemm_prepare_bf16" : "boa_gemm_prepare",
+                     elementOf(op.getB()));
   }
 };
 
@@ -138,7 +161,7 @@ struct CachedAttentionToCall : ConvertOpToLLVMPattern<kernel::CachedAttentionOp>
 struct CpuConvertKernelToLLVM : boa::impl::CpuConvertKernelToLLVMBase<CpuConvertKernelToLLVM> {
   void runOnOperation() override {
     auto addCalls = [](const LLVMTypeConverter &converter, RewritePatternSet &patterns) {
-      patterns.add<GemmToCall, AttentionToCall<kernel::AttentionOp>,
+      patterns.add<GemmToCall, PrepareToCall, AttentionToCall<kernel::AttentionOp>,
                    AttentionToCall<kernel::AttentionGradOp>, CachedAttentionToCall>(converter);
     };
     if (failed(convertKernelsToLLVM(getOperation(), addCalls)))

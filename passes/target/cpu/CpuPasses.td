@@ -46,6 +46,50 @@ def CpuEmitGroups : Pass<"cpu-emit-groups", "::boa::KernelOp"> {
       "::mlir::scf::SCFDialect"];
 }
 
+def CpuPrepareProducts : Pass<"cpu-prepare-products", "::mlir::ModuleOp"> {
+  let summary = "kernels ask for their large weights as products take them";
+  let description = [{
+    A product packs its second operand into panels first. If that is a parameter of at least `least`
+    elements, the kernel asks for the panels instead (#boa.prepared), and a kernel `NAME.prepare`
+    makes them. Without them, as --boa-prepare-operands decides, the product packs as before. Both
+    compute the same bits. Smaller matrices are packed in a cache, at the cost of a launch.
+
+    Before:
+    ```mlir before
+    boa.kernel @k(%buffers: !llvm.ptr, %workspace: !llvm.ptr, %queue: !llvm.ptr) reads [tensor<4x1024xf32>, tensor<1048576xf32>] writes [tensor<4x1024xf32>] {
+      %0 = kernel.argument %buffers[0]
+      %1 = kernel.argument %buffers[1]
+      %2 = kernel.argument %buffers[2]
+      %x = kernel.view %0 + 0 : memref<4x1024xf32>
+      %w = kernel.view %1 + 0 : memref<1024x1024xf32>
+      %y = kernel.view %2 + 0 : memref<4x1024xf32>
+      kernel.gemm %x, %w into %y {transpose_b} : (memref<4x1024xf32>, memref<1024x1024xf32>, memref<4x1024xf32>) -> ()
+      boa.return
+    }
+    ```
+    After:
+    ```mlir after
+    boa.kernel @k(%buffers: !llvm.ptr, ...) reads [...] prepared #boa.prepared<tensor<1048576xf32> by @k.prepare of [1]> {
+      %panels = kernel.argument %buffers[3]
+    ...
+      kernel.gemm %x, %w into %y prepared %panels + 0 {transpose_b} : ...
+      boa.return
+    }
+    boa.kernel @k.prepare(%buffers: !llvm.ptr, ...) reads [tensor<1048576xf32>] writes [tensor<1048576xf32>] costs {f32 = #boa.cost<flops = 0, bytes = 8388608, elementwise_bytes = 8388608>} {
+      %form = kernel.argument %buffers[1]
+      %0 = kernel.argument %buffers[0]
+      %w = kernel.view %0 + 0 : memref<1024x1024xf32>
+      %panels = kernel.view %form + 0 : memref<1048576xf32>
+      kernel.prepare %w into %panels {transpose_b} : ...
+      boa.return
+    }
+    ```
+  }];
+  let options = [Option<"least", "least", "int64_t", /*default=*/"1 << 20",
+                        "elements of a matrix that is prepared">];
+  let dependentDialects = ["::boa::BoaDialect", "::boa::kernel::KernelDialect"];
+}
+
 def CpuOutlineLoops : Pass<"cpu-outline-loops", "::mlir::ModuleOp"> {
   let summary = "bodies of kernel.parallel to functions that the pool calls";
   let description = [{

@@ -54,6 +54,7 @@ void boa::buildCpuPipeline(OpPassManager &pm, const KernelOptions &options) {
   each(createCpuEmitGroups());
   each(createCanonicalizerPass());
   each(createAssignWorkspace());
+  pm.addPass(createCpuPrepareProducts());
   if (!code)
     each(std::make_unique<EmptyKernels>());
   pm.addPass(createCpuOutlineLoops());

@@ -69,7 +69,8 @@ public:
 private:
   int64_t maxBuffers() {
     int64_t most = 1;
-    entry.walk([&](LaunchOp launch) { most = std::max<int64_t>(most, launch->getNumOperands()); });
+    entry.walk(
+        [&](LaunchOp launch) { most = std::max<int64_t>(most, buffersOf(launch.getKernel())); });
     entry.walk([&](UpdateOp update) { most = std::max<int64_t>(most, update.getStates().size()); });
     return most;
   }
@@ -185,7 +186,7 @@ private:
         })
         .Case([&](LaunchOp launch) { lowerLaunch(launch); })
         .Case([&](UpdateOp update) {
-          storeBuffers(update.getStates());
+          storeBuffers(update.getStates(), update.getStates().size());
           call("boa_rt_update",
                {constant32(groups.lookup(update.getGroup())), toI32(get(update.getChunk())),
                 toI64(get(update.getStep())), get(update.getWeights()), getOrNull(update.getLow()),
@@ -206,21 +207,28 @@ private:
         });
   }
 
+  /// The number of buffers that the runtime takes for a kernel: the prepared one may be null.
+  int64_t buffersOf(StringRef kernel) {
+    return int64_t(module.lookupSymbol<KernelOp>(kernel).getBuffers().size());
+  }
+
   /// Stores the list that a call takes.
-  void storeBuffers(ValueRange list) {
+  void storeBuffers(ValueRange list, int64_t count) {
     Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
     Type i64 = builder.getI64Type();
-    for (auto [i, buffer] : llvm::enumerate(list)) {
+    for (int64_t i = 0; i < count; ++i) {
       Value slot = LLVM::GEPOp::create(builder, loc, pointer, i64, buffers,
                                        ArrayRef<LLVM::GEPArg>{int32_t(i)});
-      LLVM::StoreOp::create(builder, loc, get(buffer), slot);
+      Value buffer = i < int64_t(list.size()) ? list[i] : Value();
+      LLVM::StoreOp::create(builder, loc, getOrNull(buffer), slot);
     }
   }
 
   void lowerLaunch(LaunchOp launch) {
-    storeBuffers(launch->getOperands());
-    call("boa_rt_launch", {constant32(kernels.lookup(launch.getKernel())),
-                           constant32(launch->getNumOperands()), buffers});
+    const int64_t count = buffersOf(launch.getKernel());
+    storeBuffers(launch->getOperands(), count);
+    call("boa_rt_launch",
+         {constant32(kernels.lookup(launch.getKernel())), constant32(count), buffers});
   }
 
   /// Counts up from 0; the induction variable is lower + i, or upper - 1 - i.

@@ -236,6 +236,8 @@ private:
     describeBuffers(op.getReads(), true, false);
     describeBuffers(op.getUpdates(), true, true);
     describeBuffers(op.getWrites(), false, true);
+    if (op.getPreparedAttr())
+      buffers.push_back(json::Object{{"read", true}, {"write", false}});
     json::Object costs;
     for (NamedAttribute named : op.getCosts()) {
       auto cost = cast<CostAttr>(named.getValue());

@@ -282,6 +282,85 @@ TEST_P(EachIsa, ProductsDoNotDependOnThreads) {
   expectSameProductsForAnyThreads<uint16_t, uint16_t, uint16_t>();
 }
 
+void prepare(bool tb, int64_t n, int64_t k, const float *, const float *b, int64_t ldb, void *to) {
+  boa_gemm_prepare_f32(tb, n, k, b, ldb, to);
+}
+void prepare(bool tb, int64_t n, int64_t k, const float *, const uint16_t *b, int64_t ldb,
+             void *to) {
+  boa_gemm_prepare_bf16(tb, n, k, b, ldb, to);
+}
+void prepare(bool tb, int64_t n, int64_t k, const uint16_t *, const uint16_t *b, int64_t ldb,
+             void *to) {
+  boa_gemm_prepare_bf16_bf16(tb, n, k, b, ldb, to);
+}
+constexpr auto prepared(const float *, const float *, const float *) {
+  return boa_gemm_prepared_f32;
+}
+constexpr auto prepared(const float *, const uint16_t *, const float *) {
+  return boa_gemm_prepared_bf16;
+}
+constexpr auto prepared(const uint16_t *, const uint16_t *, const float *) {
+  return boa_gemm_prepared_bf16_bf16;
+}
+constexpr auto prepared(const uint16_t *, const uint16_t *, const uint16_t *) {
+  return boa_gemm_prepared_bf16_bf16_bf16;
+}
+
+/// Returns whether any product took the form.
+template <typename A, typename B, typename C> bool expectSamePrepared() {
+  bool taken = false;
+  struct Shape {
+    int64_t m, n, k;
+  };
+  for (Shape s : {Shape{70, 389, 1101}, Shape{9, 3200, 5}, Shape{3, 50, 385}, Shape{1, 500, 40},
+                  Shape{2, 1, 1}})
+    for (int form = 0; form < 4; ++form) {
+      SCOPED_TRACE(testing::Message() << s.m << "x" << s.n << "x" << s.k << " form " << form);
+      const bool ta = form & 1, tb = form & 2;
+      const auto a = random<A>(s.m * s.k, 1);
+      const auto b = random<B>(s.k * s.n, 2);
+      const auto before = random<C>(s.m * s.n, 3);
+      const auto bias = random<float>(s.n, 4);
+      auto want = before;
+      gemm(ta, tb, s.m, s.n, s.k, a.data(), ta ? s.m : s.k, b.data(), tb ? s.k : s.n, bias.data(),
+           true, want.data(), s.n);
+      withThreads([&] {
+        // What no form fills stays, before it and behind it.
+        constexpr size_t kOffset = 64;
+        const size_t floats = size_t(s.k * ((s.n + 15) / 16 * 16));
+        const float unused = 17;
+        std::vector<float> memory(kOffset / 4 + floats + 16, unused);
+        prepare(tb, s.n, s.k, a.data(), b.data(), tb ? s.k : s.n, memory.data() + kOffset / 4);
+        EXPECT_EQ(memory[kOffset / 4 - 1], unused);
+        EXPECT_EQ(memory[kOffset / 4 + floats], unused);
+        auto multiply = [&](const B *right, void *form) {
+          auto c = before;
+          prepared(a.data(), b.data(), c.data())(ta, tb, s.m, s.n, s.k, a.data(), ta ? s.m : s.k,
+                                                 right, tb ? s.k : s.n, bias.data(), true, c.data(),
+                                                 s.n, form, kOffset);
+          EXPECT_EQ(std::memcmp(c.data(), want.data(), c.size() * sizeof(C)), 0);
+        };
+        multiply(b.data(), memory.data());
+        multiply(b.data(), nullptr);
+        // One row is read as it lies. Other products read the form alone, where there is one.
+        if (memory[kOffset / 4] == unused || s.m == 1)
+          return;
+        taken = true;
+        multiply(std::vector<B>(b.size(), B{}).data(), memory.data());
+      });
+    }
+  return taken;
+}
+
+TEST_P(EachIsa, PreparedProductsAreTheSame) {
+  const bool panels = boa::UsedIsa() >= boa::Isa::kAvx2;
+  const bool tiles = boa::UsedIsa() >= boa::Isa::kAmx;
+  EXPECT_EQ((expectSamePrepared<float, float, float>()), panels);
+  EXPECT_EQ((expectSamePrepared<float, uint16_t, float>()), panels);
+  EXPECT_EQ((expectSamePrepared<uint16_t, uint16_t, float>()), panels && !tiles);
+  EXPECT_EQ((expectSamePrepared<uint16_t, uint16_t, uint16_t>()), panels && !tiles);
+}
+
 // A diverged run must show, where one of a pair alone is not finite, too.
 TEST_P(EachIsa, ProductsKeepNaN) {
   const uint16_t one = 0x3f80, nan = 0x7fc0;
