@@ -90,92 +90,44 @@ class Boa_Type<string name, string typeMnemonic> : TypeDef<Boa_Dialect, name> {
   let mnemonic = typeMnemonic;
 }
 
-def Boa_Space : I32EnumAttr<"Space", "a memory in which a buffer can be", [
-  I32EnumAttrCase<"device", 0>,
-  I32EnumAttrCase<"host", 1>
-]> {
+class Boa_Enum<string name, string summary, list<string> words>
+    : I32EnumAttr<name, summary, !foreach(i, !range(!size(words)), I32EnumAttrCase<words[i], i>)> {
   let cppNamespace = "::boa";
 }
 
-def Boa_Tier : I32EnumAttr<"Tier", "where a chunk lives between uses", [
-  I32EnumAttrCase<"device", 0>,
-  I32EnumAttrCase<"host", 1>,
-  I32EnumAttrCase<"ssd", 2>
-]> {
-  let cppNamespace = "::boa";
+def Boa_Space : Boa_Enum<"Space", "a memory in which a buffer can be", ["device", "host"]>;
+
+def Boa_Tier : Boa_Enum<"Tier", "where a chunk lives between uses", ["device", "host", "ssd"]>;
+
+def Boa_Role : Boa_Enum<"Role", "the purpose of a storage", [
+  "tokens", "targets", "loss", "logits", "weights", "master", "state", "gradients", "checkpoints",
+  "boundary_gradients", "saved", "loss_gradients",
+  "positions",       // of tokens, in their text
+  "cache",           // keys and values of earlier positions
+  "document_starts", // of each token, the position where its document begins
+  "dropout_keys",    // of each token in each layer, what its random choices follow
+  "prepared"         // weights in the form that a kernel asks for
+]>;
+
+def Boa_EntryPoint : Boa_Enum<"EntryPoint", "a function of a compiled program that the trainer calls",
+                              ["step", "drain", "evaluate", "predict", "prefill", "generate"]>;
+
+def Boa_StageFunction : Boa_Enum<"StageFunction", "the part of a stage that a function computes", [
+  "forward", "backward", "forward_saving", "logits",
+  "sum",            // of the gradients of a result that several arguments take
+  "backward_saved", // takes what forward_saving saved, where only some layers do
+  "prefill",        // of some positions at once, whose keys and values it keeps
+  "generate"        // of one position
+]>;
+
+def Boa_Dimension : Boa_Enum<"Dimension", "what a loop counts", ["layer", "micro_batch", "chunk"]>;
+
+def Boa_LoopOrder : Boa_Enum<"LoopOrder", "the order in which a loop runs",
+                             ["forward", "reverse", "snake"]>;
+
+def Boa_Init : Boa_Enum<"Init", "how a parameter begins", ["zeros", "ones", "normal", "uniform"]> {
+  let genSpecializedAttr = 0; // Boa_InitAttr
 }
-
-def Boa_Role : I32EnumAttr<"Role", "the purpose of a storage", [
-  I32EnumAttrCase<"tokens", 0>,
-  I32EnumAttrCase<"targets", 1>,
-  I32EnumAttrCase<"loss", 2>,
-  I32EnumAttrCase<"logits", 3>,
-  I32EnumAttrCase<"weights", 4>,
-  I32EnumAttrCase<"master", 5>,
-  I32EnumAttrCase<"state", 6>,
-  I32EnumAttrCase<"gradients", 7>,
-  I32EnumAttrCase<"checkpoints", 8>,
-  I32EnumAttrCase<"boundary_gradients", 9>,
-  I32EnumAttrCase<"saved", 10>,
-  I32EnumAttrCase<"loss_gradients", 11>,
-  I32EnumAttrCase<"positions", 12>, // of tokens, in their text
-  I32EnumAttrCase<"cache", 13>,     // keys and values of earlier positions
-  I32EnumAttrCase<"document_starts", 14>, // of each token, the position where its document begins
-  I32EnumAttrCase<"dropout_keys", 15>, // of each token in each layer, what its random choices follow
-  I32EnumAttrCase<"prepared", 16> // weights in the form that a kernel asks for
-]> {
-  let cppNamespace = "::boa";
-}
-
-def Boa_EntryPoint : I32EnumAttr<"EntryPoint", "a function of a compiled program that the trainer calls", [
-  I32EnumAttrCase<"step", 0>,
-  I32EnumAttrCase<"drain", 1>,
-  I32EnumAttrCase<"evaluate", 2>,
-  I32EnumAttrCase<"predict", 3>,
-  I32EnumAttrCase<"prefill", 4>,
-  I32EnumAttrCase<"generate", 5>
-]> {
-  let cppNamespace = "::boa";
-}
-
-def Boa_StageFunction : I32EnumAttr<"StageFunction", "the part of a stage that a function computes", [
-  I32EnumAttrCase<"forward", 0>,
-  I32EnumAttrCase<"backward", 1>,
-  I32EnumAttrCase<"forward_saving", 2>,
-  I32EnumAttrCase<"logits", 3>,
-  I32EnumAttrCase<"sum", 4>, // of the gradients of a result that several arguments take
-  I32EnumAttrCase<"backward_saved", 5>, // takes what forward_saving saved, where only some layers do
-  I32EnumAttrCase<"prefill", 6>, // of some positions at once, whose keys and values it keeps
-  I32EnumAttrCase<"generate", 7> // of one position
-]> {
-  let cppNamespace = "::boa";
-}
-
-def Boa_Dimension : I32EnumAttr<"Dimension", "what a loop counts", [
-  I32EnumAttrCase<"layer", 0>,
-  I32EnumAttrCase<"micro_batch", 1>,
-  I32EnumAttrCase<"chunk", 2>
-]> {
-  let cppNamespace = "::boa";
-}
-
-def Boa_LoopOrder : I32EnumAttr<"LoopOrder", "the order in which a loop runs", [
-  I32EnumAttrCase<"forward", 0>,
-  I32EnumAttrCase<"reverse", 1>,
-  I32EnumAttrCase<"snake", 2>
-]> {
-  let cppNamespace = "::boa";
-}
-
-// Words of boa.param.
-
-class Boa_Words<string name, string summary, list<string> words>
-    : I32Enum<name, summary, !foreach(i, !range(!size(words)), I32EnumCase<words[i], i>)> {
-  let cppNamespace = "::boa";
-}
-
-def Boa_Init : Boa_Words<"Init", "how a parameter begins",
-                         ["zeros", "ones", "normal", "uniform"]>;
 
 class Boa_Attr<string name, string attrMnemonic> : AttrDef<Boa_Dialect, name> {
   let mnemonic = attrMnemonic;
