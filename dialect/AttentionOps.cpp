@@ -87,11 +87,7 @@ void RotaryOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &oper
                                       getPositions(), getHeads(), getBase(), !getInverse(),
                                       getFactorAttr(), getLowAttr(), getHighAttr(),
                                       getOriginalContextAttr(), getLengthAttr()));
-  if (getPositions())
-    operands.push_back(Value());
 }
-
-double RotaryOp::getFlops() { return 3 * elements(getY()); }
 
 //===----------------------------------------------------------------------===//
 // boa.attention
@@ -148,10 +144,7 @@ void AttentionOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &o
                                       results[0], getDocumentStarts(), getHeads(), getKvHeads(),
                                       getCausal(), getWindowAttr());
   llvm::append_range(operands, grad.getResults());
-  if (getDocumentStarts())
-    operands.push_back(Value());
 }
-double AttentionOp::getFlops() { return 2 * attentionProduct(*this); }
 
 LogicalResult AttentionGradOp::verify() {
   if (failed(verifyOneFloatType(*this, {getLse()})) ||
@@ -162,7 +155,6 @@ LogicalResult AttentionGradOp::verify() {
     return failure();
   return verifyAttention(*this);
 }
-double AttentionGradOp::getFlops() { return 5 * attentionProduct(*this); }
 
 //===----------------------------------------------------------------------===//
 // boa.cached_attention
@@ -196,10 +188,10 @@ LogicalResult CachedAttentionOp::verify() {
     return failure();
   return verifyShape(*this, "positions", getPositions(), {1, rows});
 }
-/// The operations for the last rows of a context.
-double CachedAttentionOp::getFlops() {
-  double context = double(shapeOf(getKeys())[1]);
-  return 4 * elements(getQ()) * std::min(double(getWindow().value_or(context)), context);
+/// The operations of one product, for the last rows of a context.
+static double cachedProduct(CachedAttentionOp op) {
+  double context = double(shapeOf(op.getKeys())[1]);
+  return 2 * elements(op.getQ()) * std::min(double(op.getWindow().value_or(context)), context);
 }
 
 } // namespace boa

@@ -9,7 +9,8 @@
 
 include "dialect/ComputeOps.td"
 
-def Boa_RotaryOp : Boa_DifferentiableOp<"rotary", [AllTypesMatch<["x", "y"]>, Boa_WidensItself]> {
+def Boa_RotaryOp : Boa_DifferentiableOp<"rotary", "3 * elements(getY())",
+                                        [AllTypesMatch<["x", "y"]>, Boa_WidensItself]> {
   let summary = "rotary position embedding, rotate-half form";
   let description = [{
     x is [batch, time, heads * d]. Within each head, the pair (i, i + d/2) is
@@ -46,8 +47,8 @@ def Boa_RotaryOp : Boa_DifferentiableOp<"rotary", [AllTypesMatch<["x", "y"]>, Bo
   }];
 }
 
-def Boa_AttentionOp : Boa_SumOp<"attention", [Boa_AttentionProduct, Boa_WidensItself,
-    DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>]> {
+def Boa_AttentionOp : Boa_SumOp<"attention", "2 * attentionProduct(*this)", [
+    Boa_AttentionProduct, Boa_WidensItself, DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>]> {
   let summary = "softmax(q k^T / sqrt(d)) v, by head";
   let description = [{
     q is [batch, time, heads * d], k and v are [batch, time, kv_heads * d]; head h
@@ -74,8 +75,8 @@ def Boa_AttentionOp : Boa_SumOp<"attention", [Boa_AttentionProduct, Boa_WidensIt
     (`causal` $causal^)? attr-dict `:` functional-type(operands, results)
   }];
 }
-def Boa_CachedAttentionOp : Boa_ComputeOp<"cached_attention", [Boa_AttentionProduct,
-                                                                 Boa_WidensItself]> {
+def Boa_CachedAttentionOp : Boa_ComputeOp<"cached_attention", "2 * cachedProduct(*this)",
+                                           [Boa_AttentionProduct, Boa_WidensItself]> {
   let summary = "causal attention of some rows, after the keys and values of earlier ones";
   let description = [{
     q, k and v are rows [1, rows, ...] of the text, at `positions` [1, rows]. Their keys and
@@ -101,7 +102,8 @@ def Boa_CachedAttentionOp : Boa_ComputeOp<"cached_attention", [Boa_AttentionProd
   let hasVerifier = 1;
 }
 
-def Boa_AttentionGradOp : Boa_SumOp<"attention_grad", [Boa_AttentionProduct, Boa_WidensItself]> {
+def Boa_AttentionGradOp : Boa_SumOp<"attention_grad", "5 * attentionProduct(*this)",
+                                    [Boa_AttentionProduct, Boa_WidensItself]> {
   let summary = "gradients of boa.attention, from its results and dy";
   let arguments = (ins Boa_Tensor:$q, Boa_Tensor:$k, Boa_Tensor:$v, Boa_Tensor:$y,
                        Boa_Tensor:$lse, Boa_Tensor:$dy, Optional<Boa_Indices>:$document_starts,

@@ -109,8 +109,9 @@ def Boa_Role : Boa_Enum<"Role", "the purpose of a storage", [
   "prepared"         // weights in the form that a kernel asks for
 ]>;
 
-def Boa_EntryPoint : Boa_Enum<"EntryPoint", "a function of a compiled program that the trainer calls",
-                              ["step", "drain", "evaluate", "predict", "prefill", "generate"]>;
+def Boa_EntryPoint : Boa_Enum<
+    "EntryPoint", "a function of a compiled program that the trainer calls",
+    ["step", "drain", "evaluate", "predict", "prefill", "generate"]>;
 
 def Boa_StageFunction : Boa_Enum<"StageFunction", "the part of a stage that a function computes", [
   "forward", "backward", "forward_saving", "logits",

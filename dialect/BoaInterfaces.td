@@ -18,8 +18,8 @@ def Boa_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
   let methods = [
     InterfaceMethod<[{
       Builds the gradients of the operands, given those of the results (null
-      where a result has none). Leaves null in `operands` for an operand
-      without a gradient (token indices). A gradient has the type of its value; a sum
+      where a result has none). An operand without a gradient (token indices) has null in
+      `operands`, or nothing if it is behind all that have one. A gradient has the type of its value; a sum
       over rows has getSumType, and a cast passes it on unchanged, so that a weight's
       gradient is never rounded on its way. The gradients may use the op's operands and
       results: these are then kept, or computed again, for the backward pass.

@@ -7,9 +7,6 @@
 //
 // Helpers of verifiers, gradients and costs. Only the families of compute ops include it.
 //
-// Costs count one floating-point operation for each multiply and each add; transcendental
-// functions count as 8.
-//
 // buildVJP(builder, results, operands) goes from the gradients of the results to those of the
 // operands. `results[i]` is null where result i has no gradient; where no result has one the op is
 // not asked.

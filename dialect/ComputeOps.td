@@ -51,17 +51,22 @@ def Boa_WidensItself : NativeOpTrait<"WidensItself"> {
   let cppNamespace = "::boa";
 }
 
-class Boa_ComputeOp<string mnemonic, list<Trait> traits = []>
-    : Boa_Op<mnemonic, !listconcat([Pure, Boa_OneFloatType,
-        DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>], traits)>;
+/// `flops` is an expression in C++ of its floating-point operations. Each multiply and each add is
+/// one. A transcendental function counts as 8.
+class Boa_PureOp<string mnemonic, string flops, list<Trait> traits = []>
+    : Boa_Op<mnemonic, !listconcat(
+        [Pure, DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>], traits)> {
+  let extraClassDefinition = "double $cppClass::getFlops() { return " # flops # "; }";
+}
+class Boa_ComputeOp<string mnemonic, string flops, list<Trait> traits = []>
+    : Boa_PureOp<mnemonic, flops, !listconcat([Boa_OneFloatType], traits)>;
 /// Some of the tensors are sums, which the verifier names: f32 where the rest is bf16.
-class Boa_SumOp<string mnemonic, list<Trait> traits = []>
-    : Boa_Op<mnemonic, !listconcat([Pure,
-        DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>], traits)> {
+class Boa_SumOp<string mnemonic, string flops, list<Trait> traits = []>
+    : Boa_PureOp<mnemonic, flops, traits> {
   let hasVerifier = 1;
 }
-class Boa_DifferentiableOp<string mnemonic, list<Trait> traits = []>
-    : Boa_ComputeOp<mnemonic, !listconcat(
+class Boa_DifferentiableOp<string mnemonic, string flops, list<Trait> traits = []>
+    : Boa_ComputeOp<mnemonic, flops, !listconcat(
         [DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>], traits)>;
 
 #endif // BOA_COMPUTE_OPS_TD

@@ -31,9 +31,7 @@ LogicalResult CrossEntropyOp::verify() {
 void CrossEntropyOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
   operands.push_back(CrossEntropyGradOp::create(builder, getLoc(), getLogits().getType(),
                                                 getLogits(), getTargets(), results[0]));
-  operands.push_back(Value());
 }
-double CrossEntropyOp::getFlops() { return 10 * elements(getLogits()); }
 
 LogicalResult CrossEntropyGradOp::verify() {
   if (failed(verifyOneFloatType(*this, {getDloss()})) ||
@@ -41,7 +39,6 @@ LogicalResult CrossEntropyGradOp::verify() {
     return failure();
   return verifyCrossEntropy(*this, getLogits(), getTargets(), "dloss", getDloss());
 }
-double CrossEntropyGradOp::getFlops() { return 12 * elements(getLogits()); }
 
 //===----------------------------------------------------------------------===//
 // By blocks of the vocabulary
@@ -78,7 +75,6 @@ void CrossEntropyBlockOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, 
       getTargets(), getLogits(), gradients[0], gradients[1]);
   operands.append({grad.getDlog(), grad.getDlogit(), Value(), grad.getDlogits()});
 }
-double CrossEntropyBlockOp::getFlops() { return 10 * elements(getLogits()); }
 
 LogicalResult CrossEntropyBlockGradOp::verify() {
   if (failed(verifyShape(*this, "dlogits", getDlogits(), shapeOf(getLogits()))))
@@ -86,7 +82,6 @@ LogicalResult CrossEntropyBlockGradOp::verify() {
   return verifyBlock(*this, {getLog(), getDnextLog(), getDnextLogit(), getDlog(), getDlogit()},
                      getTargets(), getLogits());
 }
-double CrossEntropyBlockGradOp::getFlops() { return 20 * elements(getLogits()); }
 
 LogicalResult CrossEntropyEndOp::verify() {
   if (failed(verifyOneFloatType(*this)) || failed(verifyRank(*this, "a loss", getLoss(), 0)))
@@ -96,16 +91,14 @@ LogicalResult CrossEntropyEndOp::verify() {
 void CrossEntropyEndOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
   auto grad = CrossEntropyEndGradOp::create(builder, getLoc(), getLog().getType(),
                                             getLogit().getType(), getTargets(), results[0]);
-  operands.append({grad.getDlog(), grad.getDlogit(), Value()});
+  operands.append({grad.getDlog(), grad.getDlogit()});
 }
-double CrossEntropyEndOp::getFlops() { return 3 * elements(getTargets()); }
 
 LogicalResult CrossEntropyEndGradOp::verify() {
   if (failed(verifyOneFloatType(*this)) || failed(verifyRank(*this, "dloss", getDloss(), 0)))
     return failure();
   return verifyValues(*this, {getDlog(), getDlogit()}, getTargets());
 }
-double CrossEntropyEndGradOp::getFlops() { return 3 * elements(getTargets()); }
 
 } // namespace boa
 

@@ -9,7 +9,7 @@
 
 include "dialect/ComputeOps.td"
 
-def Boa_CrossEntropyOp : Boa_SumOp<"cross_entropy", [
+def Boa_CrossEntropyOp : Boa_SumOp<"cross_entropy", "10 * elements(getLogits())", [
     DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>]> {
   let summary = "the mean of -log softmax(logits)[target], in nats";
   let description = [{
@@ -20,7 +20,7 @@ def Boa_CrossEntropyOp : Boa_SumOp<"cross_entropy", [
   let results = (outs Boa_Tensor:$loss);
   let assemblyFormat = "$logits `,` $targets attr-dict `:` functional-type(operands, results)";
 }
-def Boa_CrossEntropyGradOp : Boa_SumOp<"cross_entropy_grad"> {
+def Boa_CrossEntropyGradOp : Boa_SumOp<"cross_entropy_grad", "12 * elements(getLogits())"> {
   let summary = "(softmax(logits) - onehot(target)) * dloss / count; zero where left out";
   let arguments = (ins Boa_Tensor:$logits, Boa_Indices:$targets, Boa_Tensor:$dloss);
   let results = (outs Boa_Tensor:$dlogits);
@@ -31,7 +31,7 @@ def Boa_CrossEntropyGradOp : Boa_SumOp<"cross_entropy_grad"> {
 // logarithm of the sum of exponentials so far, the logit of the target if it was in a block so far,
 // and the target, numbered from the first token of the block (boa.rebase).
 
-def Boa_CrossEntropyBlockOp : Boa_SumOp<"cross_entropy_block", [
+def Boa_CrossEntropyBlockOp : Boa_SumOp<"cross_entropy_block", "10 * elements(getLogits())", [
     DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>]> {
   let summary = "adds the logits of one block of a vocabulary";
   let description = [{
@@ -51,7 +51,8 @@ def Boa_CrossEntropyBlockOp : Boa_SumOp<"cross_entropy_block", [
     bool usesGradientOf(unsigned result) { return true; }
   }];
 }
-def Boa_CrossEntropyBlockGradOp : Boa_SumOp<"cross_entropy_block_grad"> {
+def Boa_CrossEntropyBlockGradOp : Boa_SumOp<"cross_entropy_block_grad",
+                                            "20 * elements(getLogits())"> {
   let summary = "gradients of boa.cross_entropy_block; its results are computed again";
   let description = [{
     With the logarithm l before the block and m after it: dlogits = exp(logits - m) dm, and that
@@ -62,14 +63,14 @@ def Boa_CrossEntropyBlockGradOp : Boa_SumOp<"cross_entropy_block_grad"> {
   let results = (outs Boa_Tensor:$dlog, Boa_Tensor:$dlogit, Boa_Tensor:$dlogits);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
-def Boa_CrossEntropyEndOp : Boa_SumOp<"cross_entropy_end", [
+def Boa_CrossEntropyEndOp : Boa_SumOp<"cross_entropy_end", "3 * elements(getTargets())", [
     DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>]> {
   let summary = "boa.cross_entropy, of the values behind the last block";
   let arguments = (ins Boa_Tensor:$log, Boa_Tensor:$logit, Boa_Indices:$targets);
   let results = (outs Boa_Tensor:$loss);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
-def Boa_CrossEntropyEndGradOp : Boa_SumOp<"cross_entropy_end_grad"> {
+def Boa_CrossEntropyEndGradOp : Boa_SumOp<"cross_entropy_end_grad", "3 * elements(getTargets())"> {
   let summary = "the gradients of boa.cross_entropy_end";
   let arguments = (ins Boa_Indices:$targets, Boa_Tensor:$dloss);
   let results = (outs Boa_Tensor:$dlog, Boa_Tensor:$dlogit);

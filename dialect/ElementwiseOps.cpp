@@ -29,7 +29,6 @@ void AddOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operand
   operands.push_back(results[0]);
   operands.push_back(sumTo(builder, getLoc(), results[0], getRhs()));
 }
-double AddOp::getFlops() { return elements(getResult()); }
 
 LogicalResult MulOp::verify() { return verifySuffix(*this, "rhs", getRhs(), "lhs", getLhs()); }
 void MulOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
@@ -42,12 +41,10 @@ void MulOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operand
   }
   operands.push_back(sumTo(builder, getLoc(), MulOp::create(builder, getLoc(), dy, lhs), getRhs()));
 }
-double MulOp::getFlops() { return elements(getResult()); }
 
 void ScaleOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
   operands.push_back(ScaleOp::create(builder, getLoc(), results[0], getFactor()));
 }
-double ScaleOp::getFlops() { return elements(getResult()); }
 
 //===----------------------------------------------------------------------===//
 // boa.dropout
@@ -64,10 +61,7 @@ LogicalResult DropoutOp::verify() {
 void DropoutOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
   operands.push_back(DropoutOp::create(builder, getLoc(), results[0].getType(), results[0],
                                        getKeys(), getProbabilityAttr(), getSiteAttr()));
-  if (getKeys())
-    operands.push_back(Value());
 }
-double DropoutOp::getFlops() { return 20 * elements(getY()); }
 
 //===----------------------------------------------------------------------===//
 // Activations
@@ -76,8 +70,6 @@ double DropoutOp::getFlops() { return 20 * elements(getY()); }
 void GeluOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
   operands.push_back(GeluGradOp::create(builder, getLoc(), getX(), results[0], getExact()));
 }
-double GeluOp::getFlops() { return (getExact() ? 48 : 16) * elements(getY()); }
-double GeluGradOp::getFlops() { return (getExact() ? 52 : 24) * elements(getDx()); }
 
 //===----------------------------------------------------------------------===//
 // boa.cast
@@ -108,8 +100,6 @@ void CastOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operan
   operands.push_back(builder.createOrFold<CastOp>(getLoc(), getX().getType(), results[0]));
 }
 
-double CastOp::getFlops() { return isExact() ? 0 : elements(getY()); }
-
 //===----------------------------------------------------------------------===//
 // boa.sum_leading
 //===----------------------------------------------------------------------===//
@@ -119,8 +109,6 @@ LogicalResult SumLeadingOp::verify() {
     return failure();
   return verifySuffix(*this, "y", getY(), "x", getX());
 }
-
-double SumLeadingOp::getFlops() { return elements(getX()); }
 
 } // namespace boa
 

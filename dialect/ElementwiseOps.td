@@ -10,7 +10,8 @@
 include "dialect/ComputeOps.td"
 
 class Boa_BinaryOp<string mnemonic>
-    : Boa_DifferentiableOp<mnemonic, [AllTypesMatch<["lhs", "result"]>, Boa_RowByRow]> {
+    : Boa_DifferentiableOp<mnemonic, "elements(getResult())",
+                           [AllTypesMatch<["lhs", "result"]>, Boa_RowByRow]> {
   let arguments = (ins Boa_Tensor:$lhs, Boa_Tensor:$rhs);
   let results = (outs Boa_Tensor:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs)";
@@ -31,14 +32,16 @@ def Boa_MulOp : Boa_BinaryOp<"mul"> {
   let summary = "lhs * rhs, elementwise; broadcast as boa.add";
 }
 
-def Boa_ScaleOp : Boa_DifferentiableOp<"scale", [SameOperandsAndResultType, Boa_RowByRow]> {
+def Boa_ScaleOp : Boa_DifferentiableOp<"scale", "elements(getResult())",
+                                       [SameOperandsAndResultType, Boa_RowByRow]> {
   let summary = "x times a constant";
   let arguments = (ins Boa_Tensor:$x, Boa_NumberAttr:$factor);
   let results = (outs Boa_Tensor:$result);
   let assemblyFormat = "$x `by` $factor attr-dict `:` type($x)";
 }
 
-def Boa_DropoutOp : Boa_DifferentiableOp<"dropout", [AllTypesMatch<["x", "y"]>, Boa_RowByRow]> {
+def Boa_DropoutOp : Boa_DifferentiableOp<"dropout", "20 * elements(getY())",
+                                         [AllTypesMatch<["x", "y"]>, Boa_RowByRow]> {
   let summary = "x with a random share of its elements set to 0";
   let description = [{
     An element is kept with probability 1 - p, and then divided by 1 - p. The choice is a hash of
@@ -59,7 +62,8 @@ def Boa_DropoutOp : Boa_DifferentiableOp<"dropout", [AllTypesMatch<["x", "y"]>, 
 /// Boa_NAMEOp and Boa_NAMEGradOp follow; `flops` and `gradFlops` are operations on one element.
 /// passes/kernels/ConvertBoaToLinalg.cpp has the formulas.
 multiclass Boa_Activation<string name, string mnemonic, string what, int flops, int gradFlops> {
-  def Op : Boa_DifferentiableOp<mnemonic, [SameOperandsAndResultType, Boa_RowByRow]> {
+  defvar cost = flops # " * elements(getY())";
+  def Op : Boa_DifferentiableOp<mnemonic, cost, [SameOperandsAndResultType, Boa_RowByRow]> {
     let summary = what;
     let arguments = (ins Boa_Tensor:$x);
     let results = (outs Boa_Tensor:$y);
@@ -68,19 +72,18 @@ multiclass Boa_Activation<string name, string mnemonic, string what, int flops, 
       void $cppClass::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
         operands.push_back(}] # name # [{GradOp::create(builder, getLoc(), getX(), results[0]));
       }
-      double $cppClass::getFlops() { return }] # !cast<string>(flops) # [{ * elements(getY()); }
-    }];
+      double $cppClass::getFlops() { return }] # cost # "; }";
   }
-  def GradOp : Boa_ComputeOp<mnemonic # "_grad", [SameOperandsAndResultType]> {
+  def GradOp : Boa_ComputeOp<mnemonic # "_grad", gradFlops # " * elements(getDx())",
+                             [SameOperandsAndResultType]> {
     let summary = "dy times the derivative of boa." # mnemonic # " at x";
     let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$dy);
     let results = (outs Boa_Tensor:$dx);
     let assemblyFormat = "$x `,` $dy attr-dict `:` type($x)";
-    let extraClassDefinition =
-        "double $cppClass::getFlops() { return " # !cast<string>(gradFlops) # " * elements(getDx()); }";
   }
 }
-def Boa_GeluOp : Boa_DifferentiableOp<"gelu", [SameOperandsAndResultType, Boa_RowByRow]> {
+def Boa_GeluOp : Boa_DifferentiableOp<"gelu", "(getExact() ? 48 : 16) * elements(getY())",
+                                      [SameOperandsAndResultType, Boa_RowByRow]> {
   let summary = "GELU, tanh form (GPT-2): x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))";
   let description = [{
     With `exact`, x/2 (1 + erf(x / sqrt(2))), as BERT has it.
@@ -90,7 +93,8 @@ def Boa_GeluOp : Boa_DifferentiableOp<"gelu", [SameOperandsAndResultType, Boa_Ro
   let results = (outs Boa_Tensor:$y);
   let assemblyFormat = "$x (`exact` $exact^)? attr-dict `:` type($x)";
 }
-def Boa_GeluGradOp : Boa_ComputeOp<"gelu_grad", [SameOperandsAndResultType]> {
+def Boa_GeluGradOp : Boa_ComputeOp<"gelu_grad", "(getExact() ? 52 : 24) * elements(getDx())",
+                                   [SameOperandsAndResultType]> {
   let summary = "dy times the derivative of boa.gelu at x";
   let arguments = (ins Boa_Tensor:$x, Boa_Tensor:$dy, UnitAttr:$exact);
   let results = (outs Boa_Tensor:$dx);
@@ -98,9 +102,8 @@ def Boa_GeluGradOp : Boa_ComputeOp<"gelu_grad", [SameOperandsAndResultType]> {
 }
 defm Boa_Silu : Boa_Activation<"Silu", "silu", "x * sigmoid(x)", /*flops=*/12, /*gradFlops=*/16>;
 
-def Boa_CastOp : Boa_Op<"cast", [Pure, Boa_RowByRow, Boa_WidensItself,
-    DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>,
-    DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>]> {
+def Boa_CastOp : Boa_PureOp<"cast", "isExact() ? 0 : elements(getY())", [
+    Boa_RowByRow, Boa_WidensItself, DeclareOpInterfaceMethods<Boa_DifferentiableOpInterface>]> {
   let summary = "to another floating-point type, same shape";
   let description = [{
     Rounds to nearest, ties to even. VJP: the gradient in the operand's type. A cast
@@ -118,7 +121,7 @@ def Boa_CastOp : Boa_Op<"cast", [Pure, Boa_RowByRow, Boa_WidensItself,
   }];
 }
 
-def Boa_SumLeadingOp : Boa_SumOp<"sum_leading"> {
+def Boa_SumLeadingOp : Boa_SumOp<"sum_leading", "elements(getX())"> {
   let summary = "the sum over leading dimensions: the adjoint of a broadcast";
   let description = [{
     The result's shape is a suffix of the operand's.

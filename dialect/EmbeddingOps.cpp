@@ -29,16 +29,13 @@ LogicalResult EmbeddingOp::verify() {
 void EmbeddingOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
   operands.push_back(EmbeddingGradOp::create(builder, getLoc(), getSumType(getTable().getType()),
                                              getTokens(), results[0], getPartial()));
-  operands.push_back(Value());
 }
-double EmbeddingOp::getFlops() { return 0; }
 
 LogicalResult EmbeddingGradOp::verify() {
   if (failed(verifyOneFloatType(*this, {getDtable()})))
     return failure();
   return verifyEmbedding(*this, "dtable", getDtable(), getTokens(), "dy", getDy());
 }
-double EmbeddingGradOp::getFlops() { return elements(getDy()); }
 
 //===----------------------------------------------------------------------===//
 // boa.rebase
@@ -49,7 +46,6 @@ LogicalResult RebaseOp::verify() {
     return emitOpError("expected a number of 0 to ") << kMostExtent << " tokens but found " << by;
   return success();
 }
-double RebaseOp::getFlops() { return 0; }
 
 } // namespace boa
 

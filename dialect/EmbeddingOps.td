@@ -9,7 +9,7 @@
 
 include "dialect/ComputeOps.td"
 
-def Boa_EmbeddingOp : Boa_DifferentiableOp<"embedding", [Boa_RowByRow]> {
+def Boa_EmbeddingOp : Boa_DifferentiableOp<"embedding", "0", [Boa_RowByRow]> {
   let summary = "rows of a table: y[b, t] = table[tokens[b, t]]";
   let description = [{
     With `partial` the table is a block of another one. Tokens outside it have rows of zeros.
@@ -21,7 +21,7 @@ def Boa_EmbeddingOp : Boa_DifferentiableOp<"embedding", [Boa_RowByRow]> {
   }];
   let hasVerifier = 1;
 }
-def Boa_EmbeddingGradOp : Boa_SumOp<"embedding_grad"> {
+def Boa_EmbeddingGradOp : Boa_SumOp<"embedding_grad", "elements(getDy())"> {
   let summary = "scatters dy into a table of zeros: dtable[tokens[b, t]] += dy[b, t], in order of (b, t)";
   let arguments = (ins Boa_Indices:$tokens, Boa_Tensor:$dy, UnitAttr:$partial);
   let results = (outs Boa_Tensor:$dtable);
@@ -30,8 +30,7 @@ def Boa_EmbeddingGradOp : Boa_SumOp<"embedding_grad"> {
   }];
 }
 
-def Boa_RebaseOp : Boa_Op<"rebase", [Pure, SameOperandsAndResultType,
-    DeclareOpInterfaceMethods<Boa_CostOpInterface, ["getFlops"]>]> {
+def Boa_RebaseOp : Boa_PureOp<"rebase", "0", [SameOperandsAndResultType]> {
   let summary = "numbers tokens from another one on: y = tokens - by";
   let description = [{
     So tokens go from block to block of a vocabulary, each of which finds its own from 0 on.

@@ -52,7 +52,6 @@ void LinearOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &oper
   if (getBias())
     operands.push_back(sumTo(builder, getLoc(), dy, getBias()));
 }
-double LinearOp::getFlops() { return 2 * elements(getY()) * double(lastDim(getX())); }
 
 //===----------------------------------------------------------------------===//
 // boa.linear_weight_grad
@@ -63,7 +62,6 @@ LogicalResult LinearWeightGradOp::verify() {
     return failure();
   return verifyLinear(*this, getX(), getDw(), getDy(), getTranspose());
 }
-double LinearWeightGradOp::getFlops() { return 2 * elements(getDw()) * rows(getX()); }
 
 } // namespace boa
 

@@ -9,7 +9,8 @@
 
 include "dialect/ComputeOps.td"
 
-def Boa_LinearOp : Boa_DifferentiableOp<"linear", [Boa_MatrixProduct, Boa_RowByRow]> {
+def Boa_LinearOp : Boa_DifferentiableOp<"linear", "2 * elements(getY()) * double(lastDim(getX()))",
+                                        [Boa_MatrixProduct, Boa_RowByRow]> {
   let summary = "x w + b";
   let description = [{
     y[rows, out] = x[rows, in] w[in, out] + bias[out]; with `transpose`,
@@ -29,7 +30,8 @@ def Boa_LinearOp : Boa_DifferentiableOp<"linear", [Boa_MatrixProduct, Boa_RowByR
   let hasVerifier = 1;
 }
 
-def Boa_LinearWeightGradOp : Boa_SumOp<"linear_weight_grad", [Boa_MatrixProduct]> {
+def Boa_LinearWeightGradOp : Boa_SumOp<"linear_weight_grad", "2 * elements(getDw()) * rows(getX())",
+                                       [Boa_MatrixProduct]> {
   let summary = "x^T dy, the gradient of a linear's weight";
   let description = [{
     dw[in, out] = x[rows, in]^T dy[rows, out]; with `transpose`, dw is [out, in].

@@ -46,7 +46,6 @@ void LayerNormOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &o
                               getX(), getWeight(), results[0], getEpsAttr(), getHeadsAttr());
   llvm::append_range(operands, grad.getResults());
 }
-double LayerNormOp::getFlops() { return 8 * elements(getY()); }
 
 LogicalResult LayerNormGradOp::verify() {
   if (failed(verifyOneFloatType(*this, {getDweight(), getDbias()})) ||
@@ -55,7 +54,6 @@ LogicalResult LayerNormGradOp::verify() {
   return verifyNorm(*this, "dy", getDy(),
                     {{"a weight", getWeight()}, {"dweight", getDweight()}, {"dbias", getDbias()}});
 }
-double LayerNormGradOp::getFlops() { return 16 * elements(getDx()); }
 
 //===----------------------------------------------------------------------===//
 // boa.rms_norm
@@ -70,7 +68,6 @@ void RmsNormOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &ope
                             getX(), getWeight(), results[0], getEpsAttr(), getHeadsAttr());
   llvm::append_range(operands, grad.getResults());
 }
-double RmsNormOp::getFlops() { return 5 * elements(getY()); }
 
 LogicalResult RmsNormGradOp::verify() {
   if (failed(verifyOneFloatType(*this, {getDweight()})) ||
@@ -78,7 +75,6 @@ LogicalResult RmsNormGradOp::verify() {
     return failure();
   return verifyNorm(*this, "dy", getDy(), {{"a weight", getWeight()}, {"dweight", getDweight()}});
 }
-double RmsNormGradOp::getFlops() { return 11 * elements(getDx()); }
 
 } // namespace boa
 

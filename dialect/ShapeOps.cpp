@@ -48,7 +48,6 @@ void SplitOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &opera
     parts.push_back(grad ? grad : zeros(builder, getLoc(), part.getType()));
   operands.push_back(ConcatOp::create(builder, getLoc(), getX().getType(), parts));
 }
-double SplitOp::getFlops() { return 0; }
 
 //===----------------------------------------------------------------------===//
 // boa.concat
@@ -59,7 +58,6 @@ void ConcatOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &oper
   auto split = SplitOp::create(builder, getLoc(), TypeRange(getParts()), results[0]);
   llvm::append_range(operands, split.getParts());
 }
-double ConcatOp::getFlops() { return 0; }
 
 } // namespace boa
 

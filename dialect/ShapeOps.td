@@ -9,7 +9,7 @@
 
 include "dialect/ComputeOps.td"
 
-def Boa_SplitOp : Boa_DifferentiableOp<"split", [Boa_RowByRow]> {
+def Boa_SplitOp : Boa_DifferentiableOp<"split", "0", [Boa_RowByRow]> {
   let summary = "consecutive parts of the last dimension";
   let description = [{ The sizes are those of the result types. }];
   let arguments = (ins Boa_Tensor:$x);
@@ -21,7 +21,7 @@ def Boa_SplitOp : Boa_DifferentiableOp<"split", [Boa_RowByRow]> {
     bool usesGradientOf(unsigned result) { return true; }
   }];
 }
-def Boa_ConcatOp : Boa_DifferentiableOp<"concat", [Boa_RowByRow]> {
+def Boa_ConcatOp : Boa_DifferentiableOp<"concat", "0", [Boa_RowByRow]> {
   let summary = "joins tensors along the last dimension";
   let arguments = (ins Variadic<Boa_Tensor>:$parts);
   let results = (outs Boa_Tensor:$y);
