@@ -10,7 +10,6 @@
 // name that the table does not have is refused: nothing would read it.
 //
 //===----------------------------------------------------------------------===//
-#include "dialect/Attributes.h"
 #include "dialect/Config.h"
 #include "runtime/support/nearest.h"
 

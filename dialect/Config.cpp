@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "dialect/AttributeReader.h"
+#include "dialect/Config.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -12,7 +12,58 @@ using namespace mlir;
 
 namespace boa {
 
+std::optional<double> numberOf(Attribute value, bool allowReal) {
+  if (auto real = dyn_cast<FloatAttr>(value); real && allowReal)
+    return real.getValueAsDouble();
+  auto integer = dyn_cast<IntegerAttr>(value); // delay = 1, say
+  if (integer && integer.getType().isSignlessInteger(64))
+    return double(integer.getInt());
+  return std::nullopt;
+}
+
 namespace {
+
+/// Sets a member from its attribute.
+struct AttributeReader {
+  DictionaryAttr dictionary;
+
+  template <typename Member> void operator()(const SettingRow &row, Member &member) const {
+    if (Attribute value = dictionary.get(row.key))
+      read(value, member);
+  }
+
+  static void read(Attribute value, std::string &member) {
+    member = cast<StringAttr>(value).getValue().str();
+  }
+  static void read(Attribute value, bool &member) { member = cast<BoolAttr>(value).getValue(); }
+  static void read(Attribute value, int64_t &member) { member = cast<IntegerAttr>(value).getInt(); }
+  static void read(Attribute value, double &member) { member = *numberOf(value, true); }
+  static void read(Attribute value, Placement &member) {
+    member.parts.clear();
+    auto parts = dyn_cast<ArrayAttr>(value);
+    for (Attribute part : parts ? parts.getValue() : ArrayRef<Attribute>(value)) {
+      if (auto share = dyn_cast<FloatAttr>(part))
+        member.parts.back().share = share.getValueAsDouble();
+      else if (auto layers = dyn_cast<IntegerAttr>(part))
+        member.parts.back().layers = layers.getInt();
+      else
+        member.parts.push_back({*ParseWord<HomeTier>(cast<StringAttr>(part).getValue())});
+    }
+  }
+  template <typename Enum>
+  static std::enable_if_t<std::is_enum_v<Enum>> read(Attribute value, Enum &member) {
+    member = *ParseWord<Enum>(cast<StringAttr>(value).getValue());
+  }
+  template <typename Settings>
+  static std::enable_if_t<std::is_class_v<Settings>> read(Attribute value, Settings &member) {
+    if (value)
+      member.Visit(AttributeReader{cast<DictionaryAttr>(value)});
+  }
+  template <typename Settings> static void read(Attribute value, std::vector<Settings> &member) {
+    for (Attribute section : cast<ArrayAttr>(value))
+      read(section, member.emplace_back());
+  }
+};
 
 /// Makes attributes of members.
 struct Writer {
@@ -40,23 +91,17 @@ struct Writer {
       list.push_back(write(section));
     return builder.getArrayAttr(list);
   }
+  /// Leaves out the members that are as by default.
   template <typename Settings>
-  std::enable_if_t<std::is_class_v<Settings>, Attribute> write(const Settings &settings) {
-    return writeAll(settings);
+  std::enable_if_t<std::is_class_v<Settings>, DictionaryAttr> write(const Settings &settings) {
+    const DictionaryAttr all = writeAll(settings), absent = writeAll(Settings());
+    return builder.getDictionaryAttr(llvm::filter_to_vector(all, [&](NamedAttribute member) {
+      return member.getValue() != absent.get(member.getName());
+    }));
   }
   template <typename Settings> DictionaryAttr writeAll(const Settings &settings) {
     SmallVector<NamedAttribute> members;
-    const DictionaryAttr absent = writeDefaults(Settings());
     settings.Visit([&](const SettingRow &row, const auto &member) {
-      Attribute value = write(member);
-      if (value != absent.get(row.key))
-        members.push_back(builder.getNamedAttr(row.key, value));
-    });
-    return builder.getDictionaryAttr(members);
-  }
-  template <typename Settings> DictionaryAttr writeDefaults(const Settings &defaults) {
-    SmallVector<NamedAttribute> members;
-    defaults.Visit([&](const SettingRow &row, const auto &member) {
       members.push_back(builder.getNamedAttr(row.key, write(member)));
     });
     return builder.getDictionaryAttr(members);
@@ -65,17 +110,31 @@ struct Writer {
 
 } // namespace
 
-Config::Config(ModuleOp module) {
-  AttributeReader::readAll(getConfig(module, kModelConfig), model);
-  AttributeReader::readAll(getConfig(module, kTrainConfig), train);
-  AttributeReader::readAll(getConfig(module, kPlanConfig), plan);
-  AttributeReader::readAll(getConfig(module, kMachineConfig), machine);
+template <typename Settings> Settings readSettings(DictionaryAttr dictionary) {
+  Settings settings;
+  AttributeReader::read(dictionary, settings);
+  return settings;
 }
+template MachineSettings readSettings(DictionaryAttr);
+
+template <typename Settings>
+DictionaryAttr getSettingsAttr(MLIRContext *context, const Settings &settings) {
+  return Writer{Builder(context)}.write(settings);
+}
+template DictionaryAttr getSettingsAttr(MLIRContext *, const ModelSettings &);
+template DictionaryAttr getSettingsAttr(MLIRContext *, const TrainSettings &);
+template DictionaryAttr getSettingsAttr(MLIRContext *, const PlanSettings &);
+template DictionaryAttr getSettingsAttr(MLIRContext *, const MachineSettings &);
+template DictionaryAttr getSettingsAttr(MLIRContext *, const ActivationSettings &);
+
+Config::Config(ModuleOp module)
+    : model(readSettings<ModelSettings>(getConfig(module, kModelConfig))),
+      train(readSettings<TrainSettings>(getConfig(module, kTrainConfig))),
+      plan(readSettings<PlanSettings>(getConfig(module, kPlanConfig))),
+      machine(readSettings<MachineSettings>(getConfig(module, kMachineConfig))) {}
 
 ActivationSettings getActivation(Operation *op) {
-  ActivationSettings settings;
-  AttributeReader::readAll(op->getAttrOfType<DictionaryAttr>(kActivationAttr), settings);
-  return settings;
+  return readSettings<ActivationSettings>(op->getAttrOfType<DictionaryAttr>(kActivationAttr));
 }
 
 Placement readPlace(Attribute place) {
@@ -85,22 +144,6 @@ Placement readPlace(Attribute place) {
 }
 Attribute writePlace(MLIRContext *context, const Placement &place) {
   return Writer{Builder(context)}.write(place);
-}
-
-DictionaryAttr getSettingsAttr(MLIRContext *context, const ModelSettings &settings) {
-  return Writer{Builder(context)}.writeAll(settings);
-}
-DictionaryAttr getSettingsAttr(MLIRContext *context, const TrainSettings &settings) {
-  return Writer{Builder(context)}.writeAll(settings);
-}
-DictionaryAttr getSettingsAttr(MLIRContext *context, const PlanSettings &settings) {
-  return Writer{Builder(context)}.writeAll(settings);
-}
-DictionaryAttr getSettingsAttr(MLIRContext *context, const MachineSettings &settings) {
-  return Writer{Builder(context)}.writeAll(settings);
-}
-DictionaryAttr getSettingsAttr(MLIRContext *context, const ActivationSettings &settings) {
-  return Writer{Builder(context)}.writeAll(settings);
 }
 
 } // namespace boa

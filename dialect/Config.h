@@ -36,13 +36,11 @@ struct Config {
   }
 };
 
+/// The settings of a dictionary, which may be null.
+template <typename Settings> Settings readSettings(mlir::DictionaryAttr dictionary);
 /// The members that differ from their defaults.
-mlir::DictionaryAttr getSettingsAttr(mlir::MLIRContext *context, const ModelSettings &settings);
-mlir::DictionaryAttr getSettingsAttr(mlir::MLIRContext *context, const TrainSettings &settings);
-mlir::DictionaryAttr getSettingsAttr(mlir::MLIRContext *context, const PlanSettings &settings);
-mlir::DictionaryAttr getSettingsAttr(mlir::MLIRContext *context, const MachineSettings &settings);
-mlir::DictionaryAttr getSettingsAttr(mlir::MLIRContext *context,
-                                     const ActivationSettings &settings);
+template <typename Settings>
+mlir::DictionaryAttr getSettingsAttr(mlir::MLIRContext *context, const Settings &settings);
 
 /// Writes one of them to the module's boa.config `name`, or adds that op.
 template <typename Settings>
@@ -52,6 +50,11 @@ void writeConfig(mlir::ModuleOp module, llvm::StringRef name, const Settings &se
 
 /// What the plan says of the results of an op in a stage's body: boa.activation.
 ActivationSettings getActivation(mlir::Operation *op);
+/// Checks boa.activation on `op`.
+mlir::LogicalResult verifyActivation(mlir::Operation *op, mlir::Attribute value);
+
+/// The value of an i64 attribute, or, if `allowReal`, of one that is a floating-point number.
+std::optional<double> numberOf(mlir::Attribute value, bool allowReal);
 
 /// A place as an attribute, "ssd" or ["host", 4.0e-01, "ssd"], of which isPlace holds.
 bool isPlace(mlir::Attribute place);

@@ -10,8 +10,7 @@
 // Readers (Config.cpp) rely on it.
 //
 //===----------------------------------------------------------------------===//
-#include "dialect/AttributeReader.h"
-#include "dialect/Attributes.h"
+#include "dialect/Config.h"
 #include "runtime/support/nearest.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -252,8 +251,7 @@ LogicalResult ConfigOp::verify() {
     return failure();
   if (getSymName() != kMachineConfig)
     return success();
-  MachineSettings machine;
-  AttributeReader::readAll(getSettings(), machine);
+  const auto machine = readSettings<MachineSettings>(getSettings());
   llvm::StringSet<> paths;
   for (const SsdSettings &ssd : machine.ssd)
     if (!paths.insert(ssd.path).second)
