@@ -17,90 +17,48 @@ namespace boa {
 // boa.loop
 //===----------------------------------------------------------------------===//
 
-void LoopOp::build(OpBuilder &builder, OperationState &state, Dimension dimension, int64_t lower,
-                   int64_t upper, LoopOrder order) {
-  state.addAttribute(getDimensionAttrName(state.name),
-                     DimensionAttr::get(builder.getContext(), dimension));
-  state.addAttribute(getLowerAttrName(state.name), builder.getI64IntegerAttr(lower));
-  state.addAttribute(getUpperAttrName(state.name), builder.getI64IntegerAttr(upper));
-  state.addAttribute(getOrderAttrName(state.name), LoopOrderAttr::get(builder.getContext(), order));
-  state.addAttribute(getOperandSegmentSizesAttrName(state.name),
-                     builder.getDenseI32ArrayAttr({0, 0}));
-  Block &block = state.addRegion()->emplaceBlock();
-  block.addArgument(builder.getIndexType(), state.location);
-}
-
 // boa.loop layer %l = 0 to 6 forward|reverse|snake(%p + 1) [if %pending] { ... }
-ParseResult LoopOp::parse(OpAsmParser &parser, OperationState &result) {
+using MaybeOperand = std::optional<OpAsmParser::UnresolvedOperand>;
+static ParseResult parseIterations(OpAsmParser &parser, Region &body, IntegerAttr &lower,
+                                   IntegerAttr &upper, LoopOrderAttr &order, MaybeOperand &parity,
+                                   IntegerAttr &phase, MaybeOperand &guard) {
   Builder &builder = parser.getBuilder();
   OpAsmParser::Argument iv;
-  int64_t lower, upper, phase = 0;
-  int32_t parities = 0, guards = 0;
+  int64_t begin, end, by = 0;
   iv.type = builder.getIndexType();
-  FailureOr<Dimension> dimension = FieldParser<Dimension>::parse(parser);
-  if (failed(dimension))
+  if (parser.parseArgument(iv) || parser.parseEqual() || parser.parseInteger(begin) ||
+      parser.parseKeyword("to") || parser.parseInteger(end))
     return failure();
-  result.addAttribute(getDimensionAttrName(result.name),
-                      DimensionAttr::get(builder.getContext(), *dimension));
-  if (parser.parseArgument(iv) || parser.parseEqual() || parser.parseInteger(lower) ||
-      parser.parseKeyword("to") || parser.parseInteger(upper))
+  FailureOr<LoopOrder> word = FieldParser<LoopOrder>::parse(parser);
+  if (failed(word))
     return failure();
-  LoopOrder order = LoopOrder::forward;
-  if (succeeded(parser.parseOptionalKeyword("reverse"))) {
-    order = LoopOrder::reverse;
-  } else if (succeeded(parser.parseOptionalKeyword("snake"))) {
-    order = LoopOrder::snake;
-    OpAsmParser::UnresolvedOperand parity;
-    parities = 1;
-    if (parser.parseLParen() || parser.parseOperand(parity) ||
-        parser.resolveOperand(parity, builder.getIndexType(), result.operands))
-      return failure();
-    if (succeeded(parser.parseOptionalPlus()) && parser.parseInteger(phase))
-      return failure();
-    if (parser.parseRParen())
-      return failure();
-  } else if (parser.parseKeyword("forward")) {
+  if (*word == LoopOrder::snake &&
+      (parser.parseLParen() || parser.parseOperand(parity.emplace()) ||
+       (succeeded(parser.parseOptionalPlus()) && parser.parseInteger(by)) || parser.parseRParen()))
     return failure();
-  }
-  if (succeeded(parser.parseOptionalKeyword("if"))) {
-    OpAsmParser::UnresolvedOperand guard;
-    guards = 1;
-    if (parser.parseOperand(guard) ||
-        parser.resolveOperand(guard, builder.getIndexType(), result.operands))
-      return failure();
-  }
-  result.addAttribute(getOperandSegmentSizesAttrName(result.name),
-                      builder.getDenseI32ArrayAttr({parities, guards}));
-  result.addAttribute(getLowerAttrName(result.name), builder.getI64IntegerAttr(lower));
-  result.addAttribute(getUpperAttrName(result.name), builder.getI64IntegerAttr(upper));
-  result.addAttribute(getOrderAttrName(result.name),
-                      LoopOrderAttr::get(builder.getContext(), order));
-  if (phase)
-    result.addAttribute(getPhaseAttrName(result.name), builder.getI64IntegerAttr(phase));
-  if (parser.parseOptionalAttrDictWithKeyword(result.attributes))
+  if (succeeded(parser.parseOptionalKeyword("if")) && parser.parseOperand(guard.emplace()))
     return failure();
-  return parser.parseRegion(*result.addRegion(), iv);
+  lower = builder.getI64IntegerAttr(begin);
+  upper = builder.getI64IntegerAttr(end);
+  order = LoopOrderAttr::get(parser.getContext(), *word);
+  phase = builder.getI64IntegerAttr(by);
+  return parser.parseRegion(body, iv);
 }
 
-void LoopOp::print(OpAsmPrinter &printer) {
-  printer << ' ' << stringifyDimension(getDimension()) << ' ' << getInductionVar() << " = "
-          << getLower() << " to " << getUpper() << ' ';
-  if (getOrder() == LoopOrder::snake) {
-    printer << "snake(" << getParity();
-    if (getPhase())
-      printer << " + " << getPhase();
+static void printIterations(OpAsmPrinter &printer, LoopOp loop, Region &body, IntegerAttr,
+                            IntegerAttr, LoopOrderAttr, Value parity, IntegerAttr, Value guard) {
+  printer << loop.getInductionVar() << " = " << loop.getLower() << " to " << loop.getUpper() << ' '
+          << stringifyLoopOrder(loop.getOrder());
+  if (parity) {
+    printer << '(' << parity;
+    if (loop.getPhase())
+      printer << " + " << loop.getPhase();
     printer << ')';
-  } else {
-    printer << stringifyLoopOrder(getOrder());
   }
-  if (getGuard())
-    printer << " if " << getGuard();
-  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
-                                           {getDimensionAttrName(), getLowerAttrName(),
-                                            getUpperAttrName(), getOrderAttrName(),
-                                            getPhaseAttrName(), getOperandSegmentSizesAttrName()});
+  if (guard)
+    printer << " if " << guard;
   printer << ' ';
-  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+  printer.printRegion(body, /*printEntryBlockArgs=*/false);
 }
 
 /// Whether a number is an index: those of entries and chunks fit 32 bits, as in the runtime's ABI.

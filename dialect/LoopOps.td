@@ -37,7 +37,10 @@ def Boa_LoopOp : Boa_Op<"loop", [ParentOneOf<["StepOp", "LoopOp"]>, SingleBlock,
                        DefaultValuedAttr<I64Attr, "0">:$phase,
                        Optional<Index>:$guard);
   let regions = (region SizedRegion<1>:$body);
-  let hasCustomAssemblyFormat = 1;
+  let assemblyFormat = [{
+    $dimension custom<Iterations>($body, $lower, $upper, $order, $parity, $phase, $guard)
+    attr-dict-with-keyword
+  }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::Block *getBlock() { return &getBody().front(); }
@@ -50,10 +53,13 @@ def Boa_LoopOp : Boa_Op<"loop", [ParentOneOf<["StepOp", "LoopOp"]>, SingleBlock,
                                                    : getOrder() == ::boa::LoopOrder::reverse;
     }
   }];
-  let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::boa::Dimension":$dimension, "int64_t":$lower,
                                  "int64_t":$upper,
-                                 CArg<"LoopOrder", "LoopOrder::forward">:$order)>];
+                                 CArg<"LoopOrder", "LoopOrder::forward">:$order), [{
+    build($_builder, $_state, dimension, lower, upper, order, /*parity=*/{}, /*phase=*/0, {});
+    $_state.regions.front()->emplaceBlock().addArgument(
+        $_builder.getIndexType(), $_state.location);
+  }]>];
 }
 
 def Boa_ShiftOp : Boa_Op<"shift", [Pure, SameOperandsAndResultType, Boa_NamesResults,
