@@ -16,33 +16,14 @@ using namespace mlir;
 namespace boa {
 
 const Placement *findPlacement(Role role, const PlaceSettings &place) {
-  switch (role) {
-  case Role::master:
-  case Role::state:
-    return &place.optimizer;
-  case Role::weights:
-    return &place.weights;
-  case Role::gradients:
-    return &place.gradients;
-  case Role::checkpoints:
-    return &place.checkpoints;
-  case Role::boundary_gradients:
-    return &place.boundary_gradients;
-  case Role::saved:
-    return &place.saved;
-  case Role::tokens:
-  case Role::targets:
-  case Role::loss_gradients:
-  case Role::loss:
-  case Role::logits:
-  case Role::positions:
-  case Role::document_starts:
-  case Role::dropout_keys:
-  case Role::cache:
-  case Role::prepared:
-    return nullptr;
-  }
-  llvm_unreachable("a role");
+  const bool isOptimizer = role == Role::master || role == Role::state;
+  const StringRef name = isOptimizer ? "optimizer" : stringifyRole(role);
+  const Placement *found = nullptr;
+  place.Visit([&](const SettingRow &row, const Placement &member) {
+    if (name == row.key)
+      found = &member;
+  });
+  return found;
 }
 
 namespace {
