@@ -12,12 +12,6 @@ using namespace mlir;
 
 namespace boa {
 
-using Kind = StorageAccess::Kind;
-
-template <typename OpTy> static StorageAccess accessOf(OpTy op, Kind kind) {
-  return {kind, op.getStorageAttr(), op.getIndices(), op.getFirst(), 0, int64_t(op.getCount())};
-}
-
 /// Checks that chunks have a first one, and a number of 32 bits, as in the runtime's ABI.
 template <typename OpTy> static LogicalResult verifyChunks(OpTy op) {
   const int64_t count = op.getCount();
@@ -64,27 +58,11 @@ bool isSameIndex(Value a, Value b) {
   return a == b || isEqualConstantIntOrValue(getAsOpFoldResult(a), getAsOpFoldResult(b));
 }
 
-SmallVector<StorageAccess> PrefetchOp::getAccesses() {
-  StorageAccess access = accessOf(*this, Kind::read);
-  access.fresh = getZero();
-  return {access};
-}
-LogicalResult PrefetchOp::verify() { return verifyChunks(*this); }
-LogicalResult PrefetchOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return verifyAccess(*this, getStorageAttr(), getIndices(), getBuffer().getType().getContents(),
-                      tables);
-}
 void PrefetchOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getBuffer(), getEntryName(*this, getStorageAttr(), getIndices(), bool(getFirst()),
                                     /*made=*/false));
 }
 
-SmallVector<StorageAccess> CreateOp::getAccesses() { return {accessOf(*this, Kind::write)}; }
-LogicalResult CreateOp::verify() { return verifyChunks(*this); }
-LogicalResult CreateOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return verifyAccess(*this, getStorageAttr(), getIndices(), getBuffer().getType().getContents(),
-                      tables);
-}
 void CreateOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getBuffer(), getEntryName(*this, getStorageAttr(), getIndices(), bool(getFirst()),
                                     /*made=*/true));
@@ -97,13 +75,6 @@ LogicalResult CopyOp::verify() {
   if (!getTo().getDefiningOp<CreateOp>())
     return emitOpError("expected a buffer to fill that boa.create made");
   return success();
-}
-
-SmallVector<StorageAccess> OffloadOp::getAccesses() { return {accessOf(*this, Kind::write)}; }
-LogicalResult OffloadOp::verify() { return verifyChunks(*this); }
-LogicalResult OffloadOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return verifyAccess(*this, getStorageAttr(), getIndices(), getBuffer().getType().getContents(),
-                      tables);
 }
 
 Value ReleaseOp::getRetained() { return getRetain() ? getBuffer() : Value(); }

@@ -12,7 +12,9 @@ include "dialect/BoaInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-class Boa_StorageAccessOp<string mnemonic, list<Trait> traits = []>
+/// An op between a buffer and the chunks of an entry. `kind` and `fresh` are as in Boa_EntryOp.
+class Boa_StorageAccessOp<string mnemonic, string kind, list<Trait> traits = [],
+                          string fresh = "Value()">
     : Boa_QueueOp<mnemonic, "transfer", !listconcat([
           AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
           DeclareOpInterfaceMethods<Boa_AccessOpInterface, ["getAccesses"]>], traits), [{
@@ -20,9 +22,20 @@ class Boa_StorageAccessOp<string mnemonic, list<Trait> traits = []>
     bool isWholeEntry() { return getCount() == 0; }
   }]> {
   let hasVerifier = 1;
+  let extraClassDefinition = [{
+    SmallVector<StorageAccess> $cppClass::getAccesses() {
+      return {{StorageAccess::Kind::}] # kind # [{, getStorageAttr(), getIndices(), getFirst(), 0,
+               int64_t(getCount()), }] # fresh # [{}};
+    }
+    LogicalResult $cppClass::verify() { return verifyChunks(*this); }
+    LogicalResult $cppClass::verifySymbolUses(SymbolTableCollection &tables) {
+      return verifyAccess(*this, getStorageAttr(), getIndices(),
+                          getBuffer().getType().getContents(), tables);
+    }
+  }];
 }
 
-def Boa_PrefetchOp : Boa_StorageAccessOp<"prefetch", [Boa_NamesResults]> {
+def Boa_PrefetchOp : Boa_StorageAccessOp<"prefetch", "read", [Boa_NamesResults], "getZero()"> {
   let summary = "chunks of an entry, brought into a space";
   let description = [{
     If all of them live in memory of that space, the buffer is their home. Otherwise it is
@@ -45,7 +58,7 @@ def Boa_PrefetchOp : Boa_StorageAccessOp<"prefetch", [Boa_NamesResults]> {
     `:` type($buffer)
   }];
 }
-def Boa_CreateOp : Boa_StorageAccessOp<"create", [Boa_NamesResults]> {
+def Boa_CreateOp : Boa_StorageAccessOp<"create", "write", [Boa_NamesResults]> {
   let summary = "a buffer for chunks of an entry, contents undefined: for a kernel's result";
   let arguments = (ins Arg<FlatSymbolRefAttr, "", [MemWrite]>:$storage,
                        Variadic<Index>:$indices, Optional<Index>:$first,
@@ -70,7 +83,7 @@ def Boa_CopyOp : Boa_QueueOp<"copy", "transfer", [Boa_AccessOpInterface]> {
   let assemblyFormat = "$from `to` $to attr-dict `:` type($from) `,` type($to)";
   let hasVerifier = 1;
 }
-def Boa_OffloadOp : Boa_StorageAccessOp<"offload"> {
+def Boa_OffloadOp : Boa_StorageAccessOp<"offload", "write"> {
   let summary = "takes chunks of an entry home";
   let description = [{
     Writes each chunk to its home. Nothing moves for a chunk whose home is the buffer.
