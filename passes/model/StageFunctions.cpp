@@ -12,18 +12,6 @@ using namespace mlir;
 
 namespace boa {
 
-BlockArgument addInput(StageOp stage, func::FuncOp func, Role input, Type type) {
-  SmallVector<TakenAttr> takes = stage.getTaken();
-  size_t place = std::min<size_t>(stage.getRepeat() > 1 ? func.getNumResults() : 1, takes.size());
-  for (size_t i = place; i < takes.size(); ++i)
-    if (!takes[i].getStage())
-      place = i + 1;
-  takes.insert(takes.begin() + place, TakenAttr::get(stage.getContext(), input));
-  stage.setTaken(takes);
-  (void)func.insertArgument(place, type, DictionaryAttr(), func.getLoc());
-  return func.getArgument(place);
-}
-
 static bool paramsStandLast(func::FuncOp func) {
   bool found = false;
   for (unsigned i = 0; i < func.getNumArguments(); ++i) {

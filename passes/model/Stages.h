@@ -109,10 +109,6 @@ std::pair<EntryRange, bool> locate(llvm::ArrayRef<Stage> stages, const Stage &st
 /// Assigns entries to the results and gradients of all stages but the last, which returns the loss.
 llvm::SmallVector<ResultStorage> assignEntries(llvm::MutableArrayRef<Stage> stages);
 
-/// Gives the function of a stage one more argument, which takes `input`. Inputs stand together, or
-/// else behind the first argument.
-mlir::BlockArgument addInput(StageOp stage, mlir::func::FuncOp func, Role input, mlir::Type type);
-
 /// The function that a stage names: a body of one block on tensors. Null, with an error, for any
 /// other. Passes of the model phase clone it.
 mlir::func::FuncOp getForward(mlir::ModuleOp module, StageOp stage);
