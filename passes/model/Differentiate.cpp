@@ -82,35 +82,22 @@ private:
   void createBackward() {
     OpBuilder builder(forward);
     builder.setInsertionPointAfter(forward);
-    backward = func::FuncOp::create(builder, forward.getLoc(), getFunctionName(stage, name),
-                                    builder.getFunctionType({}, {}));
-    Block *block = backward.addEntryBlock();
-    IRMapping map;
-    for (auto [i, arg] : llvm::enumerate(forward.getArguments()))
-      map.map(arg, block->addArgument(arg.getType(), arg.getLoc()));
-    builder.setInsertionPointToEnd(block);
-    for (Operation &op : forward.getBody().front().without_terminator())
-      builder.clone(op, map);
-    for (auto [result, value] : llvm::zip_equal(of.results, getReturned(forward))) {
-      outputs.push_back(map.lookup(value));
+    backward = cast<func::FuncOp>(builder.clone(*forward));
+    backward.setName(getFunctionName(stage, name));
+    outputs = llvm::to_vector(getReturned(backward));
+    for (auto [result, value] : llvm::zip_equal(of.results, outputs))
       if (result.hasGradient)
-        gradients.push_back(
-            {outputs.back(), block->addArgument(value.getType(), forward.getLoc())});
-    }
-    setTypeAndAttrs();
+        gradients.push_back({value, addArgument(value.getType(), {}, forward.getLoc())});
+    backward.getBody().front().getTerminator()->erase();
+  }
+
+  BlockArgument addArgument(Type type, DictionaryAttr attrs, Location loc) {
+    (void)backward.insertArgument(backward.getNumArguments(), type, attrs, loc);
+    return backward.getArguments().back();
   }
 
   static OperandRange getReturned(func::FuncOp func) {
     return func.getBody().front().getTerminator()->getOperands();
-  }
-
-  void setTypeAndAttrs() {
-    Block &block = backward.getBody().front();
-    backward.setFunctionType(FunctionType::get(backward.getContext(), block.getArgumentTypes(),
-                                               backward.getResultTypes()));
-    for (unsigned i = 0; i < forward.getNumArguments(); ++i)
-      if (auto attrs = forward.getArgAttrDict(i))
-        backward.setArgAttrs(i, attrs);
   }
 
   static Value castTo(OpBuilder &builder, Type type, Value value) {
@@ -205,17 +192,13 @@ private:
   }
 
   static void setResults(func::FuncOp func, OpBuilder &builder, ArrayRef<Result> results) {
-    SmallVector<Value> values;
-    SmallVector<Type> types;
-    for (const Result &result : results) {
-      values.push_back(result.value);
-      types.push_back(result.value.getType());
-    }
+    auto values = llvm::map_to_vector(results, [](const Result &result) { return result.value; });
     func::ReturnOp::create(builder, func.getLoc(), values);
-    func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(), types));
-    for (auto [i, result] : llvm::enumerate(results))
-      if (!result.attrs.empty())
-        func.setResultAttrs(i, result.attrs.getAttrs());
+    func.setFunctionType(
+        builder.getFunctionType(func.getArgumentTypes(), ValueRange(values).getTypes()));
+    func.setAllResultAttrs(llvm::map_to_vector(results, [&](const Result &result) {
+      return result.attrs.getDictionary(func.getContext());
+    }));
   }
 
   static void eraseDeadOps(Block &block) {
@@ -281,17 +264,15 @@ private:
     for (Value value : ordered)
       marks.push_back(getMark(saved.lookup(value)));
     createSavingForward(forwardOps, ordered, marks);
-    for (Value value : ordered) {
-      Value arg = block.addArgument(value.getType(), value.getLoc());
+    for (auto [value, mark] : llvm::zip_equal(ordered, marks)) {
+      const NamedAttribute attr(kSavedAttr, mark.get(kSavedAttr));
+      Value arg = addArgument(value.getType(), DictionaryAttr::get(value.getContext(), attr),
+                              value.getLoc());
       value.replaceUsesWithIf(arg, [&](OpOperand &use) {
         return !isForward.contains(use.getOwner()) || keep.contains(use.getOwner());
       });
     }
     eraseDeadOps(block);
-    unsigned first = block.getNumArguments() - ordered.size();
-    setTypeAndAttrsOf(backward);
-    for (auto [i, mark] : llvm::enumerate(marks))
-      backward.setArgAttr(first + unsigned(i), kSavedAttr, mark.get(kSavedAttr));
     return success();
   }
 
@@ -331,47 +312,28 @@ private:
     return mark;
   }
 
-  static void setTypeAndAttrsOf(func::FuncOp func) {
-    SmallVector<DictionaryAttr> attrs;
-    func.getAllArgAttrs(attrs);
-    Block &block = func.getBody().front();
-    attrs.resize(block.getNumArguments(), DictionaryAttr::get(func.getContext()));
-    func.setFunctionType(
-        FunctionType::get(func.getContext(), block.getArgumentTypes(), func.getResultTypes()));
-    func.setAllArgAttrs(attrs);
-  }
-
   /// Creates @NAME_forward_saving: the forward function that also returns `saved`.
   void createSavingForward(ArrayRef<Operation *> forwardOps, ArrayRef<Value> saved,
                            ArrayRef<NamedAttrList> marks) {
     OpBuilder builder(backward);
-    SmallVector<Type> types(backward.getArgumentTypes().drop_back(gradients.size()));
     auto func = func::FuncOp::create(builder, forward.getLoc(),
                                      getFunctionName(stage, StageFunction::forward_saving),
-                                     builder.getFunctionType(types, {}));
+                                     builder.getFunctionType(forward.getArgumentTypes(), {}));
     Block *block = func.addEntryBlock();
+    func.setArgAttrsAttr(forward.getArgAttrsAttr());
     IRMapping map;
-    for (unsigned i = 0; i < types.size(); ++i) {
-      map.map(backward.getArgument(i), block->getArgument(i));
-      map.map(forward.getArgument(i), block->getArgument(i));
-      if (auto attrs = forward.getArgAttrDict(i))
-        func.setArgAttrs(i, attrs);
-    }
+    map.map(forward.getArguments(), block->getArguments());
+    map.map(backward.getArguments().take_front(block->getNumArguments()), block->getArguments());
     builder.setInsertionPointToEnd(block);
-    // The forward body again, whole; the saved values by position in it.
-    llvm::DenseMap<Value, Value> bySaved;
-    for (Operation *op : forwardOps) {
-      Operation *clone = builder.clone(*op, map);
-      for (auto [from, to] : llvm::zip(op->getResults(), clone->getResults()))
-        bySaved[from] = to;
-    }
+    for (Operation *op : forwardOps)
+      builder.clone(*op, map);
     // Ops after the last saved value (the final residual add) were dead in the
     // backward function: clone what is still missing from the forward.
     SmallVector<Result> results;
     for (Value value : getReturned(forward))
       results.push_back({cloneMissing(builder, value, map), {}});
     for (auto [value, mark] : llvm::zip_equal(saved, marks))
-      results.push_back({bySaved.lookup(value), mark});
+      results.push_back({map.lookup(value), mark});
     setResults(func, builder, results);
     dropActivationAttrs(func);
     IRRewriter rewriter(func.getContext());
