@@ -390,35 +390,39 @@ struct EntryTransformer {
   }
 };
 
-TracedComputation transformEntries(ModuleOp module, const TracedComputation &before, StringRef name,
-                                   function_ref<unsigned(StepOp, MoveFilter &)> transform,
-                                   std::map<Operation *, unsigned> &done) {
+void transformEntries(ModuleOp module, CurrentComputation &computation, StringRef name,
+                      StringRef metric, function_ref<unsigned(StepOp, MoveFilter &)> transform) {
+  const TracedComputation &before = computation.get();
+  const auto options = remark::RemarkOpts::name(name).category("boa-storage");
   SmallVector<StepOp> entries(module.getOps<StepOp>());
   SmallVector<StepOp> originals;
+  SmallVector<int64_t> done;
   for (StepOp entry : entries) {
     originals.push_back(cast<StepOp>(entry->clone()));
     MoveFilter moves;
-    done[entry] = transform(entry, moves);
+    done.push_back(transform(entry, moves));
   }
   TracedComputation after = TracedComputation::compute(module);
   // Rarely: undo all, then look for the bad moves in one after another.
   if (!after.steady || findDifference(before, after)) {
     for (auto [entry, original] : llvm::zip(entries, originals))
       EntryTransformer{module, entry, original, transform, before, {}}.restore();
-    for (auto [entry, original] : llvm::zip(entries, originals)) {
+    for (auto [entry, original, moved] : llvm::zip(entries, originals, done)) {
       auto attempt = EntryTransformer{module, entry, original, transform, before, {}}.run();
-      done[entry] = attempt.done;
-      for (const MoveFilter::Refusal &move : attempt.moves.getRefused()) {
-        remark::missed(move.loc, remark::RemarkOpts::name(name).category("boa-storage"))
+      moved = attempt.done;
+      for (const MoveFilter::Refusal &move : attempt.moves.getRefused())
+        remark::missed(move.loc, options)
             << "left a transfer of " << move.transferred << " in @" << entry.getSymName()
             << " as it was: the program would compute something else";
-      }
     }
     after = TracedComputation::compute(module);
   }
-  for (StepOp original : originals)
+  computation.replace(std::move(after));
+  for (auto [entry, original, moved] : llvm::zip(entries, originals, done)) {
     original.erase();
-  return after;
+    remark::passed(entry.getLoc(), options)
+        << "in @" << entry.getSymName() << ": " << remark::metric(metric, moved);
+  }
 }
 
 } // namespace boa

@@ -113,14 +113,12 @@ private:
   std::vector<Refusal> refusedMoves; // met in this run: a later move may erase the op
 };
 
-/// Transforms each entry point of a module in the storage phase with results `before`. A move
-/// that would change the results is not made; a remark named `name` reports it. `transform`
-/// returns the number of its moves, which `done` keeps by entry point. Returns the results of
-/// the transformed module.
-TracedComputation transformEntries(mlir::ModuleOp module, const TracedComputation &before,
-                                   llvm::StringRef name,
-                                   llvm::function_ref<unsigned(StepOp, MoveFilter &)> transform,
-                                   std::map<mlir::Operation *, unsigned> &done);
+/// Transforms each entry point of a module in the storage phase, and keeps the results of the
+/// new module. A move that would change the results is not made. Remarks named `name` report these,
+/// and of each entry point the number that `transform` returns, as `metric`.
+void transformEntries(mlir::ModuleOp module, CurrentComputation &computation, llvm::StringRef name,
+                      llvm::StringRef metric,
+                      llvm::function_ref<unsigned(StepOp, MoveFilter &)> transform);
 
 } // namespace boa
 

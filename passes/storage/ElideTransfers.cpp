@@ -15,12 +15,10 @@
 #include "passes/storage/Streaming.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 using namespace mlir;
@@ -246,20 +244,14 @@ struct ElideTransfers : impl::ElideTransfersBase<ElideTransfers> {
   using ElideTransfersBase::ElideTransfersBase;
 
   void runOnOperation() override {
-    std::map<Operation *, unsigned> shared;
     bool separate = Memory(getOperation()).isSeparate();
     const StreamedStorages streamed(stream);
     auto coalesce = [&](StepOp step, MoveFilter &moves) {
       return Coalescer(moves, streamed, separate).run(*step.getBlock());
     };
-    auto &computation = getAnalysis<CurrentComputation>();
-    computation.replace(
-        transformEntries(getOperation(), computation.get(), "elide-transfers", coalesce, shared));
+    transformEntries(getOperation(), getAnalysis<CurrentComputation>(), "elide-transfers", "shared",
+                     coalesce);
     markAnalysesPreserved<CurrentComputation>();
-    for (StepOp step : getOperation().getOps<StepOp>())
-      remark::passed(step.getLoc(),
-                     remark::RemarkOpts::name("elide-transfers").category("boa-storage"))
-          << "in @" << step.getSymName() << ": " << remark::metric("shared", int64_t(shared[step]));
   }
 };
 

@@ -18,7 +18,6 @@
 #include "passes/storage/Streaming.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
 
 using namespace mlir;
@@ -186,7 +185,6 @@ struct HoistPrefetch : impl::HoistPrefetchBase<HoistPrefetch> {
   using HoistPrefetchBase::HoistPrefetchBase;
 
   void runOnOperation() override {
-    std::map<Operation *, unsigned> hoisted;
     const StreamedStorages streamed(stream);
     auto transform = [&](StepOp step, MoveFilter &moves) {
       unsigned count = 0;
@@ -195,15 +193,9 @@ struct HoistPrefetch : impl::HoistPrefetchBase<HoistPrefetch> {
       raisePrefetches(*step.getBlock(), moves, streamed);
       return count;
     };
-    auto &computation = getAnalysis<CurrentComputation>();
-    computation.replace(
-        transformEntries(getOperation(), computation.get(), "hoist-prefetch", transform, hoisted));
+    transformEntries(getOperation(), getAnalysis<CurrentComputation>(), "hoist-prefetch", "hoisted",
+                     transform);
     markAnalysesPreserved<CurrentComputation>();
-    for (StepOp step : getOperation().getOps<StepOp>())
-      remark::passed(step.getLoc(),
-                     remark::RemarkOpts::name("hoist-prefetch").category("boa-storage"))
-          << "moved transfers out of loops in @" << step.getSymName() << ": "
-          << remark::metric("hoisted", int64_t(hoisted[step]));
   }
 };
 

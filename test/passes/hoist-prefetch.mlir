@@ -16,7 +16,7 @@
 // CHECK:           }
 // CHECK-NEXT:      boa.release %[[W]]
 // CHECK-NEXT:    }
-// REMARK: remark: [Passed] hoist-prefetch | Category:boa-storage | Remark="moved transfers out of loops in @", Remark=evaluate, Remark=": ", hoisted=1
+// REMARK: remark: [Passed] hoist-prefetch | Category:boa-storage | Remark="in @", Remark=evaluate, Remark=": ", hoisted=1
 
 boa.storage @w[3] : tensor<8xf32> on ssd role weights persistent
 boa.storage @x[4, 4] : tensor<4xf32> on ssd role checkpoints
