@@ -25,6 +25,7 @@
 #include "passes/storage/MemoryNeed.h"
 #include "passes/storage/SlotPools.h"
 #include "runtime/abi/abi.h"
+#include "runtime/support/units.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -124,23 +125,9 @@ private:
   std::map<Link, std::map<std::string, Checked>> moved;
 };
 
-/// Prints three digits, in the unit that has them before the point.
 std::string inBytes(Checked size) {
   const int64_t bytes = size.value_or(-1);
-  if (bytes < 0)
-    return "more than 8 EiB";
-  if (bytes < 1024)
-    return llvm::formatv("{0} B", bytes).str();
-  static constexpr const char *units[] = {"KiB", "MiB", "GiB", "TiB"};
-  double value = double(bytes) / 1024;
-  size_t unit = 0;
-  for (; value >= 999.5 && unit + 1 < std::size(units); ++unit)
-    value /= 1024;
-  const char *unitName = units[unit];
-  if (value >= 99.95)
-    return llvm::formatv("{0:f0} {1}", value, unitName).str();
-  return (value >= 9.995 ? llvm::formatv("{0:f1} {1}", value, unitName).str()
-                         : llvm::formatv("{0:f2} {1}", value, unitName).str());
+  return bytes < 0 ? "more than 8 EiB" : FormatBytes(double(bytes));
 }
 
 /// One memory, or both as one: its limit and its contents.

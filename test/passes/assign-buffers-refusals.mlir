@@ -105,11 +105,11 @@ module {
 
 // Sums are not computed in 64 bits that wrap. No machine has more than the runtime counts.
 
-// CHECK:      error: the program does not fit the memory given: it needs 131072 TiB but no machine has more than 65536 TiB
-// CHECK-NEXT:{{^}}    x                            65536 entries x 1.00 TiB = 65536 TiB
-// CHECK-NEXT:{{^}}    y                            65536 entries x 1.00 TiB = 65536 TiB
+// CHECK:      error: the program does not fit the memory given: it needs 128 PiB but no machine has more than 64.0 PiB
+// CHECK-NEXT:{{^}}    x                            65536 entries x 1.00 TiB = 64.0 PiB
+// CHECK-NEXT:{{^}}    y                            65536 entries x 1.00 TiB = 64.0 PiB
 // CHECK-NEXT:{{^}}    kernel workspace             4.00 KiB
-// CHECK-NEXT:{{^}}    total                        131072 TiB
+// CHECK-NEXT:{{^}}    total                        128 PiB
 // CHECK-NEXT:{{^}}    given                        no limit
 
 module {
@@ -121,7 +121,7 @@ module {
 
 // As with limits whose sum is more than 64 bits.
 
-// CHECK:      error: the program does not fit the memory given: it needs 131072 TiB but the machine has more than 8 EiB
+// CHECK:      error: the program does not fit the memory given: it needs 128 PiB but the machine has more than 8 EiB
 module {
   boa.config @machine {device_memory = 9223372036854775807 : i64, host_memory = 9223372036854775807 : i64}
   boa.storage @x[65536] : tensor<262144x1048576xf32> on device role checkpoints
