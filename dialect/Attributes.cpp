@@ -55,17 +55,6 @@ bool isParam(Attribute value) {
   return param && param.getNestedReferences().size() == 1;
 }
 
-/// Whether it lists bytes that are moved: {read = {weights = 12 : i64}, ...}
-bool isTraffic(Attribute value) {
-  auto directions = dyn_cast<DictionaryAttr>(value);
-  return directions && llvm::all_of(directions, [](NamedAttribute direction) {
-           auto roles = dyn_cast<DictionaryAttr>(direction.getValue());
-           return roles && llvm::all_of(roles, [](NamedAttribute role) {
-                    return isCount<64, 0>(role.getValue());
-                  });
-         });
-}
-
 bool isAny(Attribute) { return true; }
 
 //===----------------------------------------------------------------------===//
@@ -80,9 +69,8 @@ enum Where : unsigned {
   inFunction = 1 << 4,
   onGroup = 1 << 5,
   onStorage = 1 << 6,
-  onStep = 1 << 7,
-  onKernelArgument = 1 << 8,
-  onKernelResult = 1 << 9,
+  onKernelArgument = 1 << 7,
+  onKernelResult = 1 << 8,
 };
 constexpr std::pair<Where, StringLiteral> kPlaces[] = {
     {onModule, "a module"},
@@ -92,7 +80,6 @@ constexpr std::pair<Where, StringLiteral> kPlaces[] = {
     {inFunction, "an op in a function"},
     {onGroup, "a boa.group"},
     {onStorage, "a boa.storage"},
-    {onStep, "a boa.step"},
     {onKernelArgument, "an argument of a kernel"},
     {onKernelResult, "a result of a kernel"}};
 
@@ -104,7 +91,7 @@ struct Rule {
 };
 
 constexpr StringLiteral kUnit = "without a value", kBytes = "an i64 of 0 to 2^56",
-                        kIndex = "an i32 of at least 0", kTraffic = "bytes by direction and role";
+                        kIndex = "an i32 of at least 0";
 constexpr Rule kRules[] = {
     {kParamAttr, onArgument | onResult, isParam, "the name of a parameter, @GROUP::@NAME,"},
     {kSavedAttr, onArgument | onResult, isSaved, "letters, digits and '_', or without a value,"},
@@ -126,9 +113,6 @@ constexpr Rule kRules[] = {
     {kBufferAttr, onKernelArgument | onKernelResult, isCount<32, 0>, kIndex},
     {kOffsetAttr, onKernelArgument | onKernelResult, isBytes, kBytes},
     {kResultAttr, onKernelArgument, isCount<32, 0>, "the number of a result, an i32,"},
-    {kTrafficAttr, onStep, isTraffic, kTraffic},
-    {kFirstTrafficAttr, onStep, isTraffic, kTraffic},
-    {kSecondTrafficAttr, onStep, isTraffic, kTraffic},
     {kArenaAttr, onModule, isBytes, kBytes},
     {kArenaDeviceAttr, onModule, isBytes, kBytes},
     {kComputesAttr, onModule, isHash, "an i64"},
@@ -180,8 +164,6 @@ unsigned placeOf(Operation *op) {
     return onGroup;
   if (isa<StorageOp>(op))
     return onStorage;
-  if (isa<StepOp>(op))
-    return onStep;
   return op->getParentOfType<FunctionOpInterface>() ? inFunction : 0;
 }
 

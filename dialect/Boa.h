@@ -148,11 +148,6 @@ inline constexpr llvm::StringLiteral kMemoryAttr = "boa.memory",
 inline constexpr llvm::StringLiteral kBufferAttr = "boa.buffer", kOffsetAttr = "boa.offset";
 /// On a kernel's argument: the result that is accumulated in its memory.
 inline constexpr llvm::StringLiteral kResultAttr = "boa.result";
-/// On a boa.step: the bytes that a run moves, by link and role; on @step also those of the first
-/// and the second step. Printed as `traffic { ... }`.
-inline constexpr llvm::StringLiteral kTrafficAttr = "boa.traffic",
-                                     kFirstTrafficAttr = "boa.first_traffic",
-                                     kSecondTrafficAttr = "boa.second_traffic";
 /// On a module: bytes of memory that the plan takes, with constants, and the device's part of it.
 inline constexpr llvm::StringLiteral kArenaAttr = "boa.arena",
                                      kArenaDeviceAttr = "boa.arena_device";

@@ -19,43 +19,43 @@ namespace boa {
 //   ...
 // } { ... }
 //
-// The attributes k*TrafficAttr, a line for each direction.
+// The attribute has bytes by run, direction and label: {first = {read = {weights = 12 : i64}}}.
 //===----------------------------------------------------------------------===//
 
-namespace {
-struct TrafficRow {
-  StringRef word;
-  StringLiteral attr;
-};
-} // namespace
-static constexpr TrafficRow kTrafficRows[] = {
-    {"first", kFirstTrafficAttr}, {"second", kSecondTrafficAttr}, {"each", kTrafficAttr}};
-static constexpr StringLiteral kDirections[] = {"read", "written", "to_device", "to_host"};
+static constexpr StringRef kRuns[] = {"first", "second", "each"},
+                           kDirections[] = {"read", "written", "to_device", "to_host"};
 
-static const TrafficRow *findRow(StringRef run) {
-  return llvm::find_if(kTrafficRows, [&](const TrafficRow &row) { return row.word == run; });
+static LogicalResult verifyTraffic(StepOp step) {
+  auto isBytes = [](NamedAttribute label) {
+    auto bytes = dyn_cast<IntegerAttr>(label.getValue());
+    return bytes && bytes.getType().isSignlessInteger(64) && bytes.getInt() >= 0;
+  };
+  auto isRow = [&](NamedAttribute direction) {
+    auto labels = dyn_cast<DictionaryAttr>(direction.getValue());
+    return labels && llvm::is_contained(kDirections, direction.getName().getValue()) &&
+           llvm::all_of(labels, isBytes);
+  };
+  for (NamedAttribute run : step.getTraffic().value_or(DictionaryAttr::get(step.getContext())))
+    if (auto rows = dyn_cast<DictionaryAttr>(run.getValue());
+        !llvm::is_contained(kRuns, run.getName().getValue()) || !rows || rows.empty() ||
+        !llvm::all_of(rows, isRow))
+      return step.emitOpError("expected traffic to be bytes by run, direction and label but found ")
+             << step.getTrafficAttr();
+  return success();
 }
 
-/// Whether the custom form can read the word back.
-static bool isLabel(StringRef name) {
-  return findRow(name) == std::end(kTrafficRows) && !name.empty() && !llvm::isDigit(name.front()) &&
-         llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
-}
-
-/// Whether the custom form can print {read = {weights = 12 : i64}, ...}: directions, labels and
-/// bytes only.
-static bool isPrintable(Attribute attr) {
-  auto directions = dyn_cast_or_null<DictionaryAttr>(attr);
-  return directions && !directions.empty() &&
-         llvm::all_of(directions, [](NamedAttribute direction) {
-           auto roles = dyn_cast<DictionaryAttr>(direction.getValue());
-           return roles && llvm::is_contained(kDirections, direction.getName().getValue()) &&
-                  llvm::all_of(roles, [](NamedAttribute role) {
-                    auto bytes = dyn_cast<IntegerAttr>(role.getValue());
-                    return isLabel(role.getName()) && bytes &&
-                           bytes.getType().isSignlessInteger(64);
-                  });
-         });
+/// Prints a label and its bytes. A label in quotes is no word of a row.
+static std::string printBytes(NamedAttribute label) {
+  const StringRef name = label.getName();
+  const bool isWord = !llvm::is_contained(kRuns, name) && !name.empty() &&
+                      !llvm::isDigit(name.front()) &&
+                      llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << (isWord ? "" : "\"");
+  llvm::printEscapedString(name, out);
+  out << (isWord ? " " : "\" ") << cast<IntegerAttr>(label.getValue()).getInt();
+  return text;
 }
 
 static void printTrafficRow(OpAsmPrinter &printer, StringRef run, NamedAttribute direction) {
@@ -63,10 +63,8 @@ static void printTrafficRow(OpAsmPrinter &printer, StringRef run, NamedAttribute
   std::string line = (run + " " + direction.getName().getValue()).str();
   StringRef separator = " ";
   printer.printNewline();
-  for (NamedAttribute role : cast<DictionaryAttr>(direction.getValue())) {
-    const std::string next =
-        (role.getName().getValue() + " " + Twine(cast<IntegerAttr>(role.getValue()).getInt()))
-            .str();
+  for (NamedAttribute label : cast<DictionaryAttr>(direction.getValue())) {
+    const std::string next = printBytes(label);
     if (line.size() + separator.size() + next.size() > kWidth) {
       printer << line << ',';
       printer.printNewline();
@@ -79,82 +77,59 @@ static void printTrafficRow(OpAsmPrinter &printer, StringRef run, NamedAttribute
   printer << line;
 }
 
-/// Prints the traffic. Adds the attributes that it printed to `elided`.
-static void printTraffic(OpAsmPrinter &printer, StepOp step, SmallVectorImpl<StringRef> &elided) {
-  SmallVector<std::pair<StringRef, DictionaryAttr>> rows;
-  for (const TrafficRow &row : kTrafficRows)
-    if (Attribute attr = step->getDiscardableAttr(row.attr); isPrintable(attr)) {
-      rows.emplace_back(row.word, cast<DictionaryAttr>(attr));
-      elided.push_back(row.attr);
-    }
-  if (rows.empty())
-    return;
+static void printTraffic(OpAsmPrinter &printer, DictionaryAttr traffic) {
   printer << " traffic {";
   printer.increaseIndent();
-  for (auto [run, directions] : rows)
-    for (NamedAttribute direction : directions)
-      printTrafficRow(printer, run, direction);
+  for (StringRef run : kRuns)
+    if (auto rows = traffic.getAs<DictionaryAttr>(run))
+      for (NamedAttribute row : rows)
+        printTrafficRow(printer, run, row);
   printer.decreaseIndent();
   printer.printNewline();
   printer << '}';
 }
 
-/// Parses `weights 12, momentum 24`. If the list is empty, `next` becomes the first word after it,
-/// if there is one.
-static ParseResult parseBytes(OpAsmParser &parser, DictionaryAttr &result, StringRef &next) {
-  NamedAttrList labels;
-  StringRef label;
-  SMLoc loc = parser.getCurrentLocation();
-  bool more = succeeded(parser.parseOptionalKeyword(&label));
-  if (more && findRow(label) != std::end(kTrafficRows)) {
-    next = label;
-    more = false;
-  }
-  while (more) {
-    int64_t bytes;
-    if (parser.parseInteger(bytes))
-      return failure();
-    if (labels.set(label, parser.getBuilder().getI64IntegerAttr(bytes)))
-      return parser.emitError(loc, "counts ") << label << " twice";
-    more = succeeded(parser.parseOptionalComma());
-    loc = parser.getCurrentLocation();
-    if (more && parser.parseKeyword(&label))
-      return failure();
-  }
-  result = labels.getDictionary(parser.getContext());
-  return success();
-}
-
-static ParseResult parseTraffic(OpAsmParser &parser, NamedAttrList &attributes) {
-  if (failed(parser.parseOptionalKeyword("traffic")))
-    return success();
-  NamedAttrList rows[std::size(kTrafficRows)];
+static ParseResult parseTraffic(OpAsmParser &parser, DictionaryAttr &traffic) {
+  std::map<StringRef, std::map<StringRef, NamedAttrList>> runs;
+  NamedAttrList *row = nullptr;
   if (parser.parseLBrace())
     return failure();
-  StringRef next;
-  while (!next.empty() || failed(parser.parseOptionalRBrace())) {
-    StringRef run = std::exchange(next, {}), direction;
+  while (failed(parser.parseOptionalRBrace())) {
     SMLoc loc = parser.getCurrentLocation();
-    if (run.empty() && parser.parseKeyword(&run))
+    StringRef run, direction;
+    if (succeeded(parser.parseOptionalKeyword(&run, kRuns))) {
+      loc = parser.getCurrentLocation();
+      if (parser.parseKeyword(&direction))
+        return failure();
+      if (!llvm::is_contained(kDirections, direction))
+        return parser.emitError(loc, "expected read, written, to_device or to_host but found ")
+               << direction;
+      auto [place, isNew] = runs[run].try_emplace(direction);
+      if (!isNew)
+        return parser.emitError(loc, "counts ") << run << ' ' << direction << " twice";
+      row = &place->second;
+      continue;
+    }
+    std::string label;
+    int64_t bytes;
+    if (parser.parseKeywordOrString(&label))
       return failure();
-    const TrafficRow *row = findRow(run);
-    if (row == std::end(kTrafficRows))
-      return parser.emitError(loc, "expected first, second or each but found ") << run;
-    loc = parser.getCurrentLocation();
-    if (parser.parseKeyword(&direction))
+    if (!row)
+      return parser.emitError(loc, "expected first, second or each but found ") << label;
+    if (parser.parseInteger(bytes))
       return failure();
-    if (!llvm::is_contained(kDirections, direction))
-      return parser.emitError(loc, "expected read, written, to_device or to_host but found ")
-             << direction;
-    DictionaryAttr labels;
-    if (parseBytes(parser, labels, next))
-      return failure();
-    if (rows[row - kTrafficRows].set(direction, labels))
-      return parser.emitError(loc, "counts ") << run << ' ' << direction << " twice";
+    if (row->set(label, parser.getBuilder().getI64IntegerAttr(bytes)))
+      return parser.emitError(loc, "counts ") << label << " twice";
+    (void)parser.parseOptionalComma();
   }
-  for (auto [row, directions] : llvm::zip_equal(kTrafficRows, rows))
-    if (!directions.empty())
-      attributes.set(row.attr, directions.getDictionary(parser.getContext()));
+  NamedAttrList all;
+  for (auto &[run, rows] : runs) {
+    NamedAttrList directions;
+    for (auto &[direction, labels] : rows)
+      directions.set(direction, labels.getDictionary(parser.getContext()));
+    all.set(run, directions.getDictionary(parser.getContext()));
+  }
+  traffic = all.getDictionary(parser.getContext());
   return success();
 }
 
@@ -162,22 +137,19 @@ static ParseResult parseTraffic(OpAsmParser &parser, NamedAttrList &attributes) 
 // boa.step
 //===----------------------------------------------------------------------===//
 
-void StepOp::build(OpBuilder &builder, OperationState &state, EntryPoint entry) {
-  state.addAttribute(getSymNameAttrName(state.name),
-                     builder.getStringAttr(stringifyEntryPoint(entry)));
-  Block &block = state.addRegion()->emplaceBlock();
-  block.addArguments({builder.getIndexType(), builder.getIndexType()},
-                     {state.location, state.location});
-}
-
 // boa.step @step(%step, %pending) [traffic { ... }] { ... }
 ParseResult StepOp::parse(OpAsmParser &parser, OperationState &result) {
   StringAttr name;
   SmallVector<OpAsmParser::Argument> args;
   if (parser.parseSymbolName(name, getSymNameAttrName(result.name), result.attributes) ||
-      parser.parseArgumentList(args, OpAsmParser::Delimiter::Paren) ||
-      parseTraffic(parser, result.attributes) ||
-      parser.parseOptionalAttrDictWithKeyword(result.attributes))
+      parser.parseArgumentList(args, OpAsmParser::Delimiter::Paren))
+    return failure();
+  if (DictionaryAttr traffic; succeeded(parser.parseOptionalKeyword("traffic"))) {
+    if (parseTraffic(parser, traffic))
+      return failure();
+    result.addAttribute(getTrafficAttrName(result.name), traffic);
+  }
+  if (parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
   if (args.size() != 2)
     return parser.emitError(parser.getNameLoc(), "expected two arguments: step, pending");
@@ -190,9 +162,9 @@ void StepOp::print(OpAsmPrinter &printer) {
   printer << ' ';
   printer.printSymbolName(getSymName());
   printer << '(' << getStep() << ", " << getPending() << ')';
-  SmallVector<StringRef> elided = {getSymNameAttrName()};
-  printTraffic(printer, *this, elided);
-  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), elided);
+  if (DictionaryAttr traffic = getTrafficAttr())
+    printTraffic(printer, traffic);
+  printer.printOptionalAttrDictWithKeyword((*this)->getDiscardableAttrDictionary().getValue());
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
@@ -224,7 +196,7 @@ LogicalResult StepOp::verify() {
   const Type index = IndexType::get(getContext());
   if (getBlock()->getArgumentTypes() != ArrayRef<Type>({index, index}))
     return emitOpError("expected two arguments of its block, the indices step and pending");
-  return success();
+  return verifyTraffic(*this);
 }
 
 /// Checks the number of iterations, since passes run each of them.

@@ -34,7 +34,7 @@ def Boa_StepOp : Boa_Op<"step", [Symbol, HasParent<"::mlir::ModuleOp">, Isolated
     } { ... }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name);
+  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<DictionaryAttr>:$traffic);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -45,8 +45,13 @@ def Boa_StepOp : Boa_Op<"step", [Symbol, HasParent<"::mlir::ModuleOp">, Isolated
     ::mlir::Value getStep() { return getBlock()->getArgument(0); }
     ::mlir::Value getPending() { return getBlock()->getArgument(1); }
   }];
-  let skipDefaultBuilders = 1;
-  let builders = [OpBuilder<(ins "::boa::EntryPoint":$entry)>];
+  let builders = [OpBuilder<(ins "::boa::EntryPoint":$entry), [{
+    build($_builder, $_state, ::boa::stringifyEntryPoint(entry),
+          ::mlir::DictionaryAttr());
+    const ::mlir::Type index = $_builder.getIndexType();
+    $_state.regions.front()->emplaceBlock().addArguments(
+        {index, index}, {$_state.location, $_state.location});
+  }]>];
 }
 
 #endif // BOA_STEP_OP_TD

@@ -171,42 +171,34 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   /// Enumerates all entry points, and writes down the bytes that each moves.
   LogicalResult findNeeds(ModuleOp module) {
     for (StepOp step : module.getOps<StepOp>()) {
-      step->removeAttr(kFirstTrafficAttr);
-      step->removeAttr(kSecondTrafficAttr);
+      const bool isStep = step.getEntryPoint() == EntryPoint::step;
       needs.forgetLive();
       Enumeration tracer(module, needs);
+      NamedAttrList traffic;
       bool counted = true; // in 64 bits
-      if (step.getEntryPoint() != EntryPoint::step) {
-        DictionaryAttr traffic = tracer.count(step, leavesUpdates(step));
-        if (!traffic)
-          return refuseTraffic(step);
-        step->setAttr(kTrafficAttr, traffic);
-        continue;
-      }
-      // The first, after a commit, say, finds nothing in memory and nothing pending; the
-      // second what that could leave.
       auto run = [&](Enumeration &tracer, StepOp step, bool pending) {
-        DictionaryAttr traffic = tracer.count(step, pending);
-        counted &= bool(traffic);
-        if (!traffic)
+        DictionaryAttr moved = tracer.count(step, pending);
+        counted &= bool(moved);
+        if (!counted)
           return;
-        for (StringRef name : {kFirstTrafficAttr, kSecondTrafficAttr})
-          if (!step->hasAttr(name)) {
-            step->setAttr(name, traffic);
-            break;
-          }
-        step->setAttr(kTrafficAttr, traffic);
+        // The first step, after a commit, say, finds nothing in memory and nothing pending; the
+        // second what that could leave.
+        if (isStep && !traffic.get("second"))
+          traffic.set(traffic.get("first") ? "second" : "first", moved);
+        traffic.set("each", moved);
       };
-      const bool steady = trainUntilSteady(tracer, step, run);
+      bool steady = true;
+      if (isStep)
+        steady = trainUntilSteady(tracer, step, run);
+      else
+        run(tracer, step, leavesUpdates(step));
       if (!counted)
-        return refuseTraffic(step);
+        return step.emitOpError("moves more bytes in a run than 64 bits count");
       if (!steady)
         return emitNotSteady(step);
+      step.setTrafficAttr(traffic.getDictionary(&getContext()));
     }
     return success();
-  }
-  static LogicalResult refuseTraffic(StepOp step) {
-    return step.emitOpError("moves more bytes in a run than 64 bits count");
   }
 
   /// The slots that looking ahead would use. Chunks are used one after another once a layer's

@@ -62,6 +62,6 @@ func.func private @f(tensor<4xf32> {boa.buffer = 0 : i32})
 
 // -----
 
-// expected-error @below {{expected boa.traffic to be bytes by direction and role but found}}
-boa.step @step(%step, %pending) attributes {boa.traffic = {read = {weights = 1 : i32}}} {
+// expected-error @below {{expected traffic to be bytes by run, direction and label but found {each = {read = {weights = 1 : i32}}}}}
+boa.step @step(%step, %pending) attributes {traffic = {each = {read = {weights = 1 : i32}}}} {
 }

@@ -15,8 +15,8 @@
 // CHECK-NEXT:     momentum 7585792, variance 7585792, weights 5718016
 // CHECK-NEXT:   each to_host weights 0
 // CHECK-NEXT: } {
-// GENERIC:    boa.first_traffic = {read = {weights = 8192 : i64}, written = {}}
-// GENERIC-SAME: boa.second_traffic = {to_device = {gradients = 4096 : i64, weights = 16384 : i64}}
+// GENERIC:      first = {read = {weights = 8192 : i64}, written = {}}
+// GENERIC-SAME: second = {to_device = {gradients = 4096 : i64, weights = 16384 : i64}}
 boa.step @step(%step, %pending) traffic {
   first written
   first read weights 8192
@@ -26,10 +26,14 @@ boa.step @step(%step, %pending) traffic {
 } {
 }
 
-// Traffic that the rows cannot say, since a label is one of their words, is printed as it is.
+// A label that is a word of the rows, or no word, stands in quotes.
 
-// CHECK:      boa.step @drain(%{{.*}}, %{{.*}}) attributes {boa.first_traffic = {}, boa.second_traffic = {read = {each = 1 : i64}}, boa.traffic = {read = {first = 1 : i64}}} {
-boa.step @drain(%step, %pending) attributes {boa.first_traffic = {}, boa.second_traffic = {read = {each = 1 : i64}}, boa.traffic = {read = {first = 1 : i64}}} {
+// CHECK:      boa.step @drain(%{{.*}}, %{{.*}}) traffic {
+// CHECK-NEXT:   second read "each" 1, weights 2
+// CHECK-NEXT:   each read "first" 1
+// CHECK-NEXT:   each written "a b" 1, read 3
+// CHECK-NEXT: } {
+boa.step @drain(%step, %pending) attributes {traffic = {second = {read = {each = 1 : i64, weights = 2 : i64}}, each = {read = {first = 1 : i64}, written = {"a b" = 1 : i64, read = 3 : i64}}}} {
 }
 
 // Beside traffic, other attributes.
@@ -37,5 +41,5 @@ boa.step @drain(%step, %pending) attributes {boa.first_traffic = {}, boa.second_
 // CHECK:      boa.step @evaluate(%{{.*}}, %{{.*}}) traffic {
 // CHECK-NEXT:   each read weights 1
 // CHECK-NEXT: } attributes {note} {
-boa.step @evaluate(%step, %pending) attributes {boa.traffic = {read = {weights = 1 : i64}}, note} {
+boa.step @evaluate(%step, %pending) attributes {traffic = {each = {read = {weights = 1 : i64}}}, note} {
 }

@@ -82,10 +82,10 @@ public:
       kernelList.push_back(describe(kernel));
     json::Object traffic;
     for (auto step : module.getOps<StepOp>()) {
-      traffic[step.getSymName()] = describeTraffic(step, kTrafficAttr);
+      traffic[step.getSymName()] = describeTraffic(step, "each");
       if (step.getEntryPoint() == EntryPoint::step) {
-        traffic["first_step"] = describeTraffic(step, kFirstTrafficAttr);
-        traffic["second_step"] = describeTraffic(step, kSecondTrafficAttr);
+        traffic["first_step"] = describeTraffic(step, "first");
+        traffic["second_step"] = describeTraffic(step, "second");
       }
     }
     int64_t device = integerAttr(module, kArenaDeviceAttr);
@@ -271,9 +271,10 @@ private:
     return all;
   }
 
-  static json::Value describeTraffic(StepOp step, StringRef attr) {
+  static json::Value describeTraffic(StepOp step, StringRef run) {
     json::Object result;
-    auto traffic = step->getAttrOfType<DictionaryAttr>(attr);
+    const DictionaryAttr all = step.getTrafficAttr();
+    auto traffic = all ? all.getAs<DictionaryAttr>(run) : DictionaryAttr();
     for (StringRef direction : {"read", "written", "to_device", "to_host"}) {
       json::Object bytes;
       if (auto roles = traffic ? traffic.getAs<DictionaryAttr>(direction) : DictionaryAttr())

@@ -38,7 +38,7 @@ const std::vector<std::string> &attributeNames() {
   static const auto all = split(R"(
 boa.param boa.saved boa.sum boa.cache boa.name boa.activation boa.shared boa.place boa.layer
 boa.most_chunks boa.workspace boa.attention_scratch boa.constants boa.memory boa.shared_bytes boa.arguments
-boa.buffer boa.offset boa.result boa.traffic boa.first_traffic boa.second_traffic boa.arena
+boa.buffer boa.offset boa.result traffic boa.arena
 boa.arena_device boa.computes boa.computation boa.mark
 )");
   return all;
