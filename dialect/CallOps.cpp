@@ -9,7 +9,6 @@
 // past.
 //
 //===----------------------------------------------------------------------===//
-#include "dialect/BufferSyntax.h"
 #include "dialect/CallLayout.h"
 #include "dialect/EntryAccess.h"
 

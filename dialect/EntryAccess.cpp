@@ -26,7 +26,7 @@ LogicalResult verifyAccess(Operation *op, FlatSymbolRefAttr name, OperandRange i
     return op->emitOpError("names a storage that does not exist: ") << name;
   if (indices.size() != storage.getDims().size())
     return op->emitOpError("expected ") << storage.getDims().size() << " indices of " << name;
-  if (value && value != storage.getType()) {
+  if (value != storage.getType()) {
     InFlightDiagnostic diag = op->emitOpError("expected an entry of ")
                               << name << ", " << storage.getType() << ", but found " << value;
     diag.attachNote(storage.getLoc()) << "the storage is declared here";

@@ -85,15 +85,58 @@ void LoopOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setNam
     setName(region.getArgument(0), stringifyDimension(getDimension()).take_front());
 }
 
+/// Whether an op touches `chunk` alone, and uses it for nothing else, or changes only buffers that
+/// its iteration has `opened`.
+static bool staysInIteration(AccessOpInterface op, Value chunk, ArrayRef<Value> opened) {
+  const SmallVector<StorageAccess> accesses = op.getAccesses();
+  auto isOfChunk = [&](const StorageAccess &access) {
+    return access.chunk == chunk && access.count == 1;
+  };
+  if (op.getChunk() == chunk || (!accesses.empty() && llvm::all_of(accesses, isOfChunk)))
+    return llvm::count(op->getOperands(), chunk) == 1;
+  SmallVector<MemoryEffects::EffectInstance> effects;
+  cast<MemoryEffectOpInterface>(*op).getEffects(effects);
+  llvm::erase_if(effects, [](const MemoryEffects::EffectInstance &effect) {
+    return isa<MemoryEffects::Read>(effect.getEffect());
+  });
+  return !effects.empty() &&
+         llvm::all_of(effects, [&](const MemoryEffects::EffectInstance &effect) {
+           return effect.getValue() && llvm::is_contained(opened, effect.getValue());
+         });
+}
+
+bool LoopOp::canRunAsOne() {
+  if (getDimension() != Dimension::chunk)
+    return false;
+  SmallVector<Value> opened;
+  for (Operation &op : *getBlock()) {
+    auto access = dyn_cast<AccessOpInterface>(op);
+    if (access && staysInIteration(access, getInductionVar(), opened))
+      llvm::append_range(opened, op.getResults());
+    else if (!op.hasTrait<OpTrait::ConstantLike>())
+      return false;
+  }
+  // What is open at the end of an iteration is open in the next.
+  return llvm::all_of(opened, [](Value buffer) {
+    return llvm::count_if(buffer.getUsers(), [&](Operation *user) {
+             return hasEffect<MemoryEffects::Free>(user, buffer);
+           }) == 1;
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Indices and conditions
 //===----------------------------------------------------------------------===//
 
+LoopOp LoopOp::of(Value induction) {
+  auto arg = dyn_cast<BlockArgument>(induction);
+  return arg ? dyn_cast_or_null<LoopOp>(arg.getOwner()->getParentOp()) : LoopOp();
+}
+
 bool isLayerIndex(Value index) {
   if (auto shift = index.getDefiningOp<ShiftOp>())
     index = shift.getIndex();
-  auto arg = dyn_cast<BlockArgument>(index);
-  auto loop = arg ? dyn_cast_or_null<LoopOp>(arg.getOwner()->getParentOp()) : LoopOp();
+  LoopOp loop = LoopOp::of(index);
   return loop && loop.getDimension() == Dimension::layer;
 }
 
@@ -112,10 +155,9 @@ void ShiftOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 
 /// Checks that `index` is the induction variable of a loop.
 static LogicalResult verifyInductionVar(Operation *op, Value index) {
-  auto arg = dyn_cast<BlockArgument>(index);
-  if (!arg || !isa_and_nonnull<LoopOp>(arg.getOwner()->getParentOp()))
-    return op->emitOpError("expected the induction variable of a boa.loop");
-  return success();
+  if (LoopOp::of(index))
+    return success();
+  return op->emitOpError("expected the induction variable of a boa.loop");
 }
 
 LogicalResult AtFirstOp::verify() { return verifyInductionVar(*this, getIndex()); }

@@ -47,6 +47,11 @@ def Boa_LoopOp : Boa_Op<"loop", [ParentOneOf<["StepOp", "LoopOp"]>, SingleBlock,
     ::mlir::BlockArgument getInductionVar() { return getBlock()->getArgument(0); }
     int64_t getTripCount() { return getUpper() - getLower(); }
     ::llvm::SmallVector<::mlir::Region *> getLoopRegions() { return {&getBody()}; }
+    /// The loop of an induction variable. Null for other values.
+    static LoopOp of(::mlir::Value induction);
+    /// Whether it is over chunks, and each iteration has a chunk, and buffers, to itself. All
+    /// iterations may then run at once.
+    bool canRunAsOne();
     /// Whether it runs downward for this parity.
     bool isDescending(int64_t parity) {
       return getOrder() == ::boa::LoopOrder::snake ? (parity + int64_t(getPhase())) & 1

@@ -4,10 +4,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "dialect/ChunkLoops.h"
+#include "dialect/Boa.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <map>
 
 using namespace mlir;
 
@@ -199,12 +203,37 @@ LogicalResult StepOp::verify() {
   return verifyTraffic(*this);
 }
 
-/// Checks the number of iterations, since passes run each of them.
+/// Checks the number of iterations, since passes run each of them. Those of a loop over chunks
+/// count as one if it can run as one and meets no retained copy.
 static LogicalResult verifyIterations(StepOp step) {
-  if (LoopOp loop = findLoopBeyond(step, kMostIterations))
-    return loop.emitOpError("brings the step to more than ")
-           << kMostIterations << " iterations: the compiler runs each of them";
-  return success();
+  llvm::DenseSet<StringRef> retained; // storages
+  step.walk([&](AccessOpInterface op) {
+    if (Value buffer = op.getRetained())
+      retained.insert(getStorageOf(buffer));
+  });
+  auto isOne = [&](LoopOp loop) {
+    SmallVector<StringRef> opened;
+    for (Operation &op : *loop.getBlock())
+      for (Value buffer : op.getResults())
+        if (StringRef storage = getStorageOf(buffer); !storage.empty())
+          opened.push_back(storage);
+    return loop.getOrder() == LoopOrder::forward && loop.canRunAsOne() && !opened.empty() &&
+           llvm::none_of(opened, [&](StringRef storage) { return retained.contains(storage); });
+  };
+  Checked total = 0;
+  WalkResult walked = step.walk<WalkOrder::PreOrder>([&](LoopOp loop) {
+    Checked runs = isOne(loop) ? 1 : loop.getTripCount();
+    for (auto around = dyn_cast<LoopOp>(loop->getParentOp()); around;
+         around = dyn_cast<LoopOp>(around->getParentOp()))
+      runs *= around.getTripCount();
+    total += runs;
+    if (total.AtMost(kMostIterations))
+      return WalkResult::advance();
+    loop.emitOpError("brings the step to more than ")
+        << kMostIterations << " iterations: the compiler runs each of them";
+    return WalkResult::interrupt();
+  });
+  return failure(walked.wasInterrupted());
 }
 
 // Passes enumerate the program: they must know every op, and be able to compute

@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "dialect/BufferSyntax.h"
 #include "dialect/EntryAccess.h"
 
 #include "mlir/IR/BuiltinOps.h"

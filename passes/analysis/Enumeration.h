@@ -67,7 +67,7 @@ std::string describeIteration(const Position::Iteration &iteration);
 /// Calls `visit` for each op of the entry point in the order in which it runs,
 /// except loops and index arithmetic. The verifier of boa.step lets in no other ops.
 /// `together` returns the number of iterations of a loop over chunks, from `chunk` on, that
-/// may be visited at once (dialect/ChunkLoops.h): their order does not matter then.
+/// may be visited at once (boa.loop): their order does not matter then.
 void enumerate(StepOp step, RunNumbers numbers,
                llvm::function_ref<void(mlir::Operation *, const Position &)> visit,
                llvm::function_ref<int64_t(LoopOp, int64_t chunk)> together);

@@ -10,7 +10,6 @@
 //===----------------------------------------------------------------------===//
 #include "passes/analysis/Tracer.h"
 
-#include "dialect/ChunkLoops.h"
 #include "passes/analysis/ValueNumber.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -297,7 +296,7 @@ int64_t Tracer::together(LoopOp loop, int64_t chunk) {
   std::optional<SmallVector<StorageOp, 4>> &known = independent[loop];
   if (!known) {
     known.emplace();
-    if (canRunAsOne(loop))
+    if (loop.canRunAsOne())
       for (Operation &op : *loop.getBlock())
         if (auto accesses = dyn_cast<AccessOpInterface>(op))
           for (const StorageAccess &access : accesses.getAccesses())

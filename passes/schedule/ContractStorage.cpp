@@ -12,7 +12,6 @@
 // between. The entry points are enumerated. What is illegal stays as it is, with a remark.
 //
 //===----------------------------------------------------------------------===//
-#include "dialect/ChunkLoops.h"
 #include "passes/Passes.h"
 #include "passes/analysis/TranslationValidation.h"
 
@@ -37,8 +36,7 @@ struct Candidate {
   llvm::DenseMap<int64_t, int64_t> last;   // by shared entry: the micro-batch that wrote it
 };
 bool isMicroBatch(Value index) {
-  auto arg = dyn_cast<BlockArgument>(index);
-  auto loop = arg ? dyn_cast<LoopOp>(arg.getOwner()->getParentOp()) : LoopOp();
+  LoopOp loop = LoopOp::of(index);
   return loop && loop.getDimension() == Dimension::micro_batch;
 }
 
@@ -100,7 +98,7 @@ void checkLegal(StepOp step, RunNumbers numbers, MutableArrayRef<Candidate> cand
     if (access.writes())
       candidate->last[entry] = microBatch;
   };
-  auto all = [](LoopOp loop, int64_t) { return canRunAsOne(loop) ? int64_t(loop.getUpper()) : 1; };
+  auto all = [](LoopOp loop, int64_t) { return loop.canRunAsOne() ? int64_t(loop.getUpper()) : 1; };
   enumerate(step, numbers, visit, all);
 }
 
