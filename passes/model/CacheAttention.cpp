@@ -15,7 +15,6 @@
 #include "dialect/Config.h"
 #include "passes/Passes.h"
 #include "passes/model/Stages.h"
-#include "passes/model/Logits.h"
 #include "runtime/abi/generation.h"
 
 #include "mlir/IR/IRMapping.h"

@@ -113,6 +113,14 @@ llvm::SmallVector<ResultStorage> assignEntries(llvm::MutableArrayRef<Stage> stag
 /// other. Passes of the model phase clone it.
 mlir::func::FuncOp getForward(mlir::ModuleOp module, StageOp stage);
 
+/// The op that compares the logits with the targets; none if other ops take the targets, too.
+/// `targets` is the number of the argument that takes them.
+CrossEntropyOp findLoss(mlir::func::FuncOp head, std::optional<unsigned> targets);
+
+/// Makes @NAME_logits: the last stage without its loss and its targets. The logits are in f32.
+/// The stage must have a loss that `findLoss` finds.
+mlir::func::FuncOp createLogits(mlir::func::FuncOp head, llvm::StringRef stage, unsigned targets);
+
 /// Whether `func` has a layout (CallLayout), and takes and returns as many activations as function
 /// `function` of a stage does. A pass that makes calls of it relies on that.
 mlir::LogicalResult checkSignature(mlir::FunctionOpInterface func, StageFunction function,

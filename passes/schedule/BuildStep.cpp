@@ -13,7 +13,6 @@
 #include "dialect/CallLayout.h"
 #include "dialect/Config.h"
 #include "passes/Passes.h"
-#include "passes/model/Logits.h"
 #include "passes/model/Optimizers.h"
 #include "passes/model/Stages.h"
 #include "passes/schedule/StepSize.h"
