@@ -19,18 +19,19 @@ namespace boa {
 
 using Kind = StorageAccess::Kind;
 
-static LogicalResult verifyGroup(Operation *op, FlatSymbolRefAttr name,
-                                 SymbolTableCollection &tables) {
+/// The group of that name. Null, with an error, if it does not exist.
+static GroupOp findGroup(Operation *op, FlatSymbolRefAttr name, SymbolTableCollection &tables) {
   auto group = tables.lookupNearestSymbolFrom<GroupOp>(op, name);
   if (!group)
-    return op->emitOpError("names a group that does not exist: ") << name;
-  if (group.getFrozen())
-    return op->emitOpError("expected a group that is trained, but ") << name << " is frozen";
-  return success();
+    op->emitOpError("names a group that does not exist: ") << name;
+  return group;
 }
-
-static FlatSymbolRefAttr storageOfGroup(Operation *op, Role role, StringRef group) {
-  return FlatSymbolRefAttr::get(op->getContext(), getStorageName(role, group));
+static LogicalResult verifyGroup(Operation *op, FlatSymbolRefAttr name,
+                                 SymbolTableCollection &tables) {
+  GroupOp group = findGroup(op, name, tables);
+  if (group && group.getFrozen())
+    return op->emitOpError("expected a group that is trained, but ") << name << " is frozen";
+  return success(bool(group));
 }
 
 LogicalResult OptimizerUpdateOp::verify() {
@@ -44,20 +45,15 @@ LogicalResult OptimizerUpdateOp::verifySymbolUses(SymbolTableCollection &tables)
   return verifyGroup(*this, getGroupAttr(), tables);
 }
 SmallVector<StorageAccess> OptimizerUpdateOp::getAccesses() {
-  int64_t first = getFirst(), count = int64_t(getLast()) - first;
-  SmallVector<StorageAccess> accesses{{Kind::read,
-                                       storageOfGroup(*this, Role::gradients, getGroup()),
-                                       {getLayer()},
-                                       Value(),
-                                       first,
-                                       count}};
+  SmallVector<StorageAccess> accesses;
+  auto add = [&](Kind kind, StringRef storage) {
+    const int64_t first = getFirst(), count = int64_t(getLast()) - first;
+    auto name = FlatSymbolRefAttr::get(getContext(), storage);
+    accesses.push_back({kind, name, {getLayer()}, Value(), first, count});
+  };
+  add(Kind::read, getStorageName(Role::gradients, getGroup()));
   for (StorageOp storage : getTrainedStorages((*this)->getParentOfType<ModuleOp>(), getGroup()))
-    accesses.push_back({Kind::update,
-                        FlatSymbolRefAttr::get(storage.getSymNameAttr()),
-                        {getLayer()},
-                        Value(),
-                        first,
-                        count});
+    add(Kind::update, storage.getSymName());
   return accesses;
 }
 
@@ -65,7 +61,8 @@ LogicalResult GradientNormOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyGroup(*this, getGroupAttr(), tables);
 }
 SmallVector<StorageAccess> GradientNormOp::getAccesses() {
-  return {{Kind::read, storageOfGroup(*this, Role::gradients, getGroup()), {getLayer()}, Value()}};
+  const std::string gradients = getStorageName(Role::gradients, getGroup());
+  return {{Kind::read, FlatSymbolRefAttr::get(getContext(), gradients), {getLayer()}, Value()}};
 }
 
 //===----------------------------------------------------------------------===//
@@ -115,9 +112,9 @@ static LogicalResult verifyStates(UpdateOp op, GroupOp group) {
 }
 
 LogicalResult UpdateOp::verifySymbolUses(SymbolTableCollection &tables) {
-  auto group = tables.lookupNearestSymbolFrom<GroupOp>(*this, getGroupAttr());
+  GroupOp group = findGroup(*this, getGroupAttr(), tables);
   if (!group)
-    return emitOpError("names a group that does not exist: ") << getGroupAttr();
+    return failure();
   Type f32 = Float32Type::get(getContext()), bf16 = BFloat16Type::get(getContext());
   Type i16 = IntegerType::get(getContext(), 16);
   if (failed(verifyPart(*this, group, Role::weights, getWeights(), {f32, bf16})) ||
@@ -133,10 +130,9 @@ LogicalResult UpdateOp::verifySymbolUses(SymbolTableCollection &tables) {
 }
 
 LogicalResult NormOp::verifySymbolUses(SymbolTableCollection &tables) {
-  auto group = tables.lookupNearestSymbolFrom<GroupOp>(*this, getGroupAttr());
-  if (!group)
-    return emitOpError("names a group that does not exist: ") << getGroupAttr();
-  return verifyPart(*this, group, Role::gradients, getGradient(), {Float32Type::get(getContext())});
+  GroupOp group = findGroup(*this, getGroupAttr(), tables);
+  return failure(!group || failed(verifyPart(*this, group, Role::gradients, getGradient(),
+                                             {Float32Type::get(getContext())})));
 }
 
 } // namespace boa

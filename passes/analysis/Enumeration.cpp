@@ -18,8 +18,6 @@ int64_t Position::get(Value value) const {
   return it->second;
 }
 
-bool Position::isAtLast(LoopOp loop) const { return ends.lookup(loop.getInductionVar()).second; }
-
 int64_t Position::getEntry(StorageOp storage, ArrayRef<Value> indices) const {
   int64_t entry = 0;
   for (auto [index, dim] : llvm::zip(indices, storage.getDims())) {

@@ -38,8 +38,6 @@ public:
     return ends.lookup(induction);
   }
   bool test(mlir::Value value, bool ifAbsent) const { return value ? get(value) != 0 : ifAbsent; }
-  /// Whether this is the last iteration of a loop around.
-  bool isAtLast(LoopOp loop) const;
   /// The number of values that `chunk` has at once, from get(chunk) on: more than one in a loop
   /// that is taken as one.
   int64_t span(mlir::Value chunk) const { return chunk && chunk == spanned ? spanning : 1; }

@@ -340,13 +340,6 @@ void Tracer::visit(Operation *op, const Position &at) {
       .Default([&](Operation *other) { compute(other, other->getName().getStringRef()); });
 }
 
-bool Tracer::checkGroup(Operation *op, StringRef group) {
-  if (module.lookupSymbol<GroupOp>(group))
-    return true;
-  violation(op, "names a group that does not exist: @" + group);
-  return false;
-}
-
 //===----------------------------------------------------------------------===//
 // Training
 //===----------------------------------------------------------------------===//

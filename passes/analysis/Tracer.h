@@ -183,7 +183,6 @@ private:
                     int64_t count, llvm::ArrayRef<Versions *> parts);
   BufferRef lookup(mlir::Operation *op, mlir::Value buffer);
   Versions &contentsOf(Buffer &buffer) { return buffer.home ? homeOf(buffer.access) : buffer.own; }
-  bool checkGroup(mlir::Operation *op, llvm::StringRef group);
   void dropRetained(const Access &access, mlir::Operation *by, std::optional<Space> in = {});
 
   llvm::DenseMap<mlir::Value, BufferRef> buffers;

@@ -43,8 +43,6 @@ void Tracer::call(CallOp op) {
 
 void Tracer::optimizerUpdate(OptimizerUpdateOp op, const Position &at) {
   auto group = module.lookupSymbol<GroupOp>(op.getGroup());
-  if (!checkGroup(op, op.getGroup()))
-    return;
   int64_t layer = at.get(op.getLayer());
   if (layer < 0 || layer >= int64_t(group.getRepeat()) || op.getFirst() >= op.getLast() ||
       int64_t(op.getLast()) > group.getChunks())

@@ -166,8 +166,6 @@ void Tracer::compute(Operation *op, StringRef function) {
 
 void Tracer::update(UpdateOp op, const Position &at) {
   computes(op);
-  if (!checkGroup(op, op.getGroup()))
-    return;
   // Buffers must be live also where nothing is pending.
   int64_t chunk = at.get(op.getChunk()), count = at.span(op.getChunk());
   int64_t step = at.get(op.getStep());
@@ -198,8 +196,6 @@ void Tracer::update(UpdateOp op, const Position &at) {
 
 void Tracer::norm(NormOp op) {
   computes(op);
-  if (!checkGroup(op, op.getGroup()))
-    return;
   if (BufferRef gradient = lookup(op, op.getGradient()))
     gradientSum += term(use(op, gradient->access, contentsOf(*gradient)));
 }

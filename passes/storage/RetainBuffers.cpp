@@ -119,7 +119,7 @@ private:
     // Of chunks that are streamed none is kept.
     const bool isChunked = buffer.access.parts > 1;
     for (LoopOp loop : loopsAround(op))
-      instance.atLast.push_back(isChunked || at.isAtLast(loop));
+      instance.atLast.push_back(isChunked || at.getEnds(loop.getInductionVar()).second);
     auto &list = releases[op];
     forget(buffer.access);
     if (isChunked)
