@@ -197,7 +197,7 @@ def Boa_PoolAttr : Boa_Attr<"Pool", "pool"> {
   }];
   let parameters = (ins "::boa::Space":$space, "int64_t":$slots, "int64_t":$chunks,
                         DefaultValuedParameter<"int64_t", "0">:$shared);
-  let assemblyFormat = "`<` $space `,` $slots `,` $chunks (`,` $shared^)? `>`";
+  let assemblyFormat = "$space $slots `x` $chunks (`shared` $shared^)?";
   let builders = [AttrBuilder<(ins "::boa::Space":$space, "int64_t":$slots, "int64_t":$chunks), [{
     return $_get($_ctxt, space, slots, chunks, 0);
   }]>];

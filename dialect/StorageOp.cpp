@@ -102,28 +102,18 @@ static void printHomes(OpAsmPrinter &printer, Operation *op, ArrayAttr homes) {
 // slots device 3 x 20, host 4 x 1
 static ParseResult parsePools(OpAsmParser &parser, ArrayAttr &pools) {
   SmallVector<Attribute> list;
-  auto parse = [&]() -> ParseResult {
-    FailureOr<Space> space = FieldParser<Space>::parse(parser);
-    int64_t slots, chunks, shared = 0;
-    if (failed(space) || parser.parseInteger(slots) || parser.parseKeyword("x") ||
-        parser.parseInteger(chunks) ||
-        (succeeded(parser.parseOptionalKeyword("shared")) && parser.parseInteger(shared)))
-      return failure();
-    list.push_back(PoolAttr::get(parser.getContext(), *space, slots, chunks, shared));
-    return success();
-  };
-  if (parser.parseCommaSeparatedList(parse))
+  if (parser.parseCommaSeparatedList([&] {
+        list.push_back(PoolAttr::parse(parser, Type()));
+        return ParseResult(success(bool(list.back())));
+      }))
     return failure();
   pools = parser.getBuilder().getArrayAttr(list);
   return success();
 }
 static void printPools(OpAsmPrinter &printer, Operation *, ArrayAttr pools) {
-  llvm::interleaveComma(pools.getAsRange<PoolAttr>(), printer, [&](PoolAttr pool) {
-    printer << stringifySpace(pool.getSpace()) << ' ' << pool.getSlots() << " x "
-            << pool.getChunks();
-    if (pool.getShared())
-      printer << " shared " << pool.getShared();
-  });
+  llvm::interleave(
+      pools.getAsRange<PoolAttr>(), [&](PoolAttr pool) { pool.print(printer); },
+      [&] { printer << ','; });
 }
 
 //===----------------------------------------------------------------------===//

@@ -30,7 +30,7 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
                        UnitAttr:$persistent, OptionalAttr<Boa_PoolsAttr>:$pools);
   let assemblyFormat = [{
     $sym_name `` $dims `:` $type `on` custom<Homes>($homes) `role` $role (`chunks` $chunks^)?
-    (`persistent` $persistent^)? (`slots` custom<Pools>($pools)^)? attr-dict
+    (`persistent` $persistent^)? (`slots` `` custom<Pools>($pools)^)? attr-dict
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{

@@ -300,5 +300,4 @@ def CacheAttention : BoaPass<"boa-cache-attention"> {
   }];
   let options = [Option<"prefill", "prefill", "int64_t", "0",
                         "positions of one @prefill; 0: as many as the runtime takes">];
-  let dependentDialects = ["::boa::BoaDialect", "::mlir::func::FuncDialect"];
 }

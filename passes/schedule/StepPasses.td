@@ -87,8 +87,6 @@ def BuildGeneration : BoaPass<"boa-build-generation"> {
         boa.accumulate %cache, @cache.b[%l] initial %false : tensor<64xf32>
     ```
   }];
-  let dependentDialects = ["::boa::BoaDialect", "::mlir::arith::ArithDialect",
-                           "::mlir::func::FuncDialect"];
 }
 
 def VerticalSchedule : BoaPass<"boa-vertical-schedule"> {

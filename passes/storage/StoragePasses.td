@@ -9,6 +9,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+class BoaStreamingPass<string flag> : BoaPass<flag> {
+  let options = [ListOption<"stream", "stream", "std::string",
+                            "storages whose buffers are not held while others compute">];
+}
+
 def InsertOffload : BoaPass<"boa-insert-offload"> {
   let summary = "naive, correct prefetch, offload and release at each use";
   let description = [{
@@ -56,7 +61,7 @@ def InsertOffload : BoaPass<"boa-insert-offload"> {
   }];
 }
 
-def HoistPrefetch : BoaPass<"boa-hoist-prefetch"> {
+def HoistPrefetch : BoaStreamingPass<"boa-hoist-prefetch"> {
   let summary = "transfers that do not depend on a loop leave it; prefetches move up";
   let description = [{
     A prefetch whose entry is the same in every iteration moves before the loop, and
@@ -93,13 +98,9 @@ def HoistPrefetch : BoaPass<"boa-hoist-prefetch"> {
       }
     ```
   }];
-  let options = [
-    ListOption<"stream", "stream", "std::string",
-               "storages whose buffers are not held while others compute">,
-  ];
 }
 
-def ElideTransfers : BoaPass<"boa-elide-transfers"> {
+def ElideTransfers : BoaStreamingPass<"boa-elide-transfers"> {
   let summary = "drops transfers of data that is already in memory";
   let description = [{
     If a buffer of an entry is live anyway, other accesses to the entry in the same
@@ -133,13 +134,9 @@ def ElideTransfers : BoaPass<"boa-elide-transfers"> {
       boa.release %x : <tensor<8xf32>, device>
     ```
   }];
-  let options = [
-    ListOption<"stream", "stream", "std::string",
-               "storages whose buffers are not held while others compute">,
-  ];
 }
 
-def RetainBuffers : BoaPass<"boa-retain-buffers"> {
+def RetainBuffers : BoaStreamingPass<"boa-retain-buffers"> {
   let summary = "keeps a buffer that is used again at once";
   let description = [{
     If the next use of an entry follows at once, its buffer is retained instead of
@@ -171,10 +168,6 @@ def RetainBuffers : BoaPass<"boa-retain-buffers"> {
       %y = boa.prefetch @x[%c0] : <tensor<8xf32>, device>
     ```
   }];
-  let options = [
-    ListOption<"stream", "stream", "std::string",
-               "storages whose buffers are not held while others compute">,
-  ];
 }
 
 def ElideOffloads : BoaPass<"boa-elide-offloads"> {

@@ -100,8 +100,8 @@ array<i64: -1, 3>
 array<i64: 9223372036854775807, 3>
 array<i64: 4294967296, 4294967296>
 dense<0> : tensor<2xi32>
-[#boa.pool<device, 9223372036854775807, 1>]
-[#boa.pool<host, -1, 0>]
+[#boa<pool device 9223372036854775807 x 1>]
+[#boa<pool host -1 x 0>]
 [#boa.entry_homes<0, []>]
 [#boa.entry_homes<0, [<ssd, 0>]>]
 [#boa.entry_homes<-5, [<host, 9223372036854775807>, <ssd, 0>]>]
