@@ -114,30 +114,6 @@ bool isNumber(Attribute value, const SettingRow &row) {
   return number && (row.Contains(*number) || *number == std::stod(row.value));
 }
 
-bool fits(Attribute value, const SettingRow &row) {
-  switch (row.kind) {
-  case SettingKind::Flag:
-    return isa<BoolAttr>(value);
-  case SettingKind::Word:
-  case SettingKind::Rate:
-    return isWordOf(value, row.list);
-  case SettingKind::Place:
-    return isPlace(value);
-  case SettingKind::Section:
-    return isa<DictionaryAttr>(value);
-  case SettingKind::List: {
-    auto list = dyn_cast<ArrayAttr>(value);
-    return list && llvm::all_of(list, llvm::IsaPred<DictionaryAttr>);
-  }
-  case SettingKind::Text:
-  case SettingKind::Path:
-  case SettingKind::Data:
-    return isa<StringAttr>(value);
-  default:
-    return isNumber(value, row);
-  }
-}
-
 /// The words as a sentence has them: `"a", "b" or "c"`.
 std::string describeWords(StringRef list) {
   std::string text;
@@ -170,27 +146,32 @@ std::string describeRange(const SettingRow &row) {
   return range;
 }
 
-std::string describe(const SettingRow &row) {
+/// What the row expects, if the value is something else. Empty if it fits.
+std::string findFault(Attribute value, const SettingRow &row) {
+  const std::string fits;
+  auto list = dyn_cast<ArrayAttr>(value);
   switch (row.kind) {
   case SettingKind::Flag:
-    return "true or false";
+    return isa<BoolAttr>(value) ? fits : "true or false";
   case SettingKind::Word:
   case SettingKind::Rate:
-    return describeWords(row.list);
+    return isWordOf(value, row.list) ? fits : describeWords(row.list);
   case SettingKind::Place:
-    return describeWords(row.list) +
-           ", or a list of them; behind each but the last a number of layers, then shares above 0, "
-           "together below 1";
+    return isPlace(value) ? fits
+                          : describeWords(row.list) +
+                                ", or a list of them; behind each but the last a number of "
+                                "layers, then shares above 0, together below 1";
   case SettingKind::Section:
-    return "a dictionary";
+    return isa<DictionaryAttr>(value) ? fits : "a dictionary";
   case SettingKind::List:
-    return "a list of dictionaries";
+    return list && llvm::all_of(list, llvm::IsaPred<DictionaryAttr>) ? fits
+                                                                     : "a list of dictionaries";
   case SettingKind::Text:
   case SettingKind::Path:
   case SettingKind::Data:
-    return "a string";
+    return isa<StringAttr>(value) ? fits : "a string";
   default:
-    return describeRange(row);
+    return isNumber(value, row) ? fits : describeRange(row);
   }
 }
 
@@ -218,9 +199,9 @@ LogicalResult verify(Operation *op, const std::string &what, DictionaryAttr sett
       return diag;
     }
     Attribute value = given.getValue();
-    if (!fits(value, *row))
+    if (std::string expected = findFault(value, *row); !expected.empty())
       return op->emitOpError("expected ")
-             << path << " to be " << describe(*row) << " but found " << value;
+             << path << " to be " << expected << " but found " << value;
     if (isReal(row->kind) && !IsFloat32(*numberOf(value, /*real=*/true)))
       return op->emitOpError("expected ")
              << path << " to fit f32: 0, or at least " << kLeastFloat32 << " but found " << value;

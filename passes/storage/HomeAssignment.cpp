@@ -15,17 +15,6 @@ using namespace mlir;
 
 namespace boa {
 
-const Placement *findPlacement(Role role, const PlaceSettings &place) {
-  const bool isOptimizer = role == Role::master || role == Role::state;
-  const StringRef name = isOptimizer ? "optimizer" : stringifyRole(role);
-  const Placement *found = nullptr;
-  place.Visit([&](const SettingRow &row, const Placement &member) {
-    if (name == row.key)
-      found = &member;
-  });
-  return found;
-}
-
 namespace {
 
 using Parts = ArrayRef<Placement::Part>;
@@ -124,10 +113,28 @@ private:
   int64_t end = 0; // of the entries that were placed
 };
 
+/// The place of a role in the plan; null if it stays on the device.
+const Placement *findPlacement(Role role, const PlaceSettings &place) {
+  const bool isOptimizer = role == Role::master || role == Role::state;
+  const StringRef name = isOptimizer ? "optimizer" : stringifyRole(role);
+  const Placement *found = nullptr;
+  place.Visit([&](const SettingRow &row, const Placement &member) {
+    if (name == row.key)
+      found = &member;
+  });
+  return found;
+}
+
 } // namespace
 
-ArrayAttr assignHomes(StorageOp storage, const Placement &place) {
-  return Placer(storage).place(place.parts);
+void assignHomes(ModuleOp module) {
+  const PlaceSettings settings = Config(module).plan.place;
+  for (auto storage : module.getOps<StorageOp>()) {
+    if (Attribute own = storage->removeDiscardableAttr(kPlaceAttr))
+      storage.setHomesAttr(Placer(storage).place(readPlace(own).parts));
+    else if (const Placement *place = findPlacement(storage.getRole(), settings))
+      storage.setHomesAttr(Placer(storage).place(place->parts));
+  }
 }
 
 } // namespace boa

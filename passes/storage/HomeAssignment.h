@@ -8,16 +8,13 @@
 #define BOA_PASSES_STORAGE_HOMEASSIGNMENT_H
 
 #include "dialect/Boa.h"
-#include "runtime/abi/settings.h"
 
 namespace boa {
 
-/// The place of a role in the plan; null if it stays on the device.
-const Placement *findPlacement(Role role, const PlaceSettings &place);
-
-/// The homes of a storage's entries. Layers are counted in its first dimension. A share is of the
-/// chunks of each entry, or, where an entry is one chunk, of the entries of each layer.
-mlir::ArrayAttr assignHomes(StorageOp storage, const Placement &place);
+/// Sets the homes of storages: where the plan places their role, or their own boa.place, which
+/// goes. Layers are counted in their first dimension. A share is of the chunks of each entry, or,
+/// where an entry is one chunk, of the entries of each layer.
+void assignHomes(mlir::ModuleOp module);
 
 } // namespace boa
 

@@ -92,31 +92,28 @@ private:
       Operation *user = *output.user_begin();
       if (user->getBlock() != call->getBlock())
         return call.emitOpError("expected each result to be stored beside the call");
+      if (!isa<WriteOp, AccumulateOp>(user))
+        return call.emitOpError("expected each result to be stored exactly once");
+      const StringRef storage = storageOf(user);
       for (auto [buffer, other] : stores)
         if (isSameEntry(user, other))
-          return call.emitOpError("stores two results in one entry of @") << storageOf(user);
-      if (auto write = dyn_cast<WriteOp>(user)) {
-        writes.push_back(CreateOp::create(
-            builder, loc, bufferType(write.getStorage(), Space::device), write.getStorage(),
-            hoistBefore(write.getIndices(), call), Value(), 0));
-        stores.push_back({writes.back(), user});
-      } else if (auto accumulate = dyn_cast<AccumulateOp>(user)) {
-        updates.push_back(prefetch(Space::device, accumulate.getStorage(),
-                                   hoistBefore(accumulate.getIndices(), call), {},
-                                   hoistBefore({accumulate.getInitial()}, call).front()));
-        stores.push_back({updates.back(), user});
-      } else {
-        return call.emitOpError("expected each result to be stored exactly once");
-      }
+          return call.emitOpError("stores two results in one entry of @") << storage;
+      const StorageAccess stored = cast<AccessOpInterface>(user).getAccesses()[0];
+      const SmallVector<Value> indices = hoistBefore(stored.indices, call);
+      SmallVector<Value> &buffers = stored.mayRead() ? updates : writes;
+      if (stored.mayRead())
+        buffers.push_back(prefetch(Space::device, storage, indices, {},
+                                   hoistBefore({stored.fresh}, call).front()));
+      else
+        buffers.push_back(CreateOp::create(builder, loc, bufferType(storage, Space::device),
+                                           storage, indices, Value(), 0));
+      stores.push_back({buffers.back(), user});
     }
     LaunchOp::create(builder, loc, call.getCallee(), reads, updates, writes,
                      /*prepared=*/Value());
     for (auto [buffer, user] : stores) {
       loc = user->getLoc();
-      if (auto write = dyn_cast<WriteOp>(user))
-        offload(buffer, write.getStorage(), hoistBefore(write.getIndices(), call));
-      else if (auto accumulate = cast<AccumulateOp>(user))
-        offload(buffer, accumulate.getStorage(), hoistBefore(accumulate.getIndices(), call));
+      offload(buffer, storageOf(user), cast<AccessOpInterface>(user).getAccesses()[0].indices);
       user->erase();
     }
     for (ArrayRef<Value> buffers :
@@ -179,8 +176,6 @@ private:
   }
 
   static bool isSameEntry(Operation *a, Operation *b) {
-    if (!isa<WriteOp, AccumulateOp>(a) || !isa<WriteOp, AccumulateOp>(b))
-      return false;
     StorageAccess x = cast<AccessOpInterface>(a).getAccesses()[0];
     StorageAccess y = cast<AccessOpInterface>(b).getAccesses()[0];
     return x.storage == y.storage && llvm::equal(x.indices, y.indices, isSameIndex);
@@ -339,13 +334,7 @@ struct InsertOffload : impl::InsertOffloadBase<InsertOffload> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    const PlaceSettings settings = Config(module).plan.place;
-    for (auto storage : module.getOps<StorageOp>()) {
-      if (Attribute own = storage->removeDiscardableAttr(kPlaceAttr))
-        storage.setHomesAttr(assignHomes(storage, readPlace(own)));
-      else if (const Placement *place = findPlacement(storage.getRole(), settings))
-        storage.setHomesAttr(assignHomes(storage, *place));
-    }
+    assignHomes(module);
     int64_t meaning = getAnalysis<CurrentComputation>().get().hash();
     for (StepOp step : llvm::make_early_inc_range(module.getOps<StepOp>()))
       if (failed(Inserter(module, step).run()))
