@@ -16,11 +16,12 @@
 //
 // The text holds ops, attributes, shapes and parameters in their order. It leaves out
 // the dimension of sequences, element types and casts, initialisers, names of values and
-// source locations. Ops stand in the post-order of the returned value's operands, equal
-// ops once; the operands of a sum or product of one shape stand in an order of their own.
-// An argument is named after what it takes: `input` is the tokens of the first stage and the result
-// of the stage before, if they come first; others are `tokens`, `targets`, `result(embed)` and
-// `result(embed#1)`. A second one of a name is `result(embed)'2`.
+// source locations. An op stands behind its operands, and equal ops stand once. The operands of a
+// sum or product of one shape are sorted by what they compute.
+//
+// An argument has the name of what it takes: `tokens`, `targets`, `result(embed)`,
+// `result(embed#1)`. The first argument is `input` if it takes the result of the stage before, or
+// in the first stage the tokens. If another argument takes the same, it is `result(embed)'2`.
 //
 // The runtime stores the text and compares it by line (runtime/state/computation.h):
 // a change of the form is a new version.

@@ -191,8 +191,8 @@ private:
     from.erase();
   }
 
-  /// Whether something between two ops of a block sets the prefetch's storage other than from its
-  /// buffer: then the buffer is not what a later access must see.
+  /// Whether an op between two others of a block writes to the prefetch's storage without the
+  /// prefetch's buffer. A later access must see that, so it cannot take the buffer.
   bool isOverwritten(PrefetchOp prefetch, Operation *from, Operation *to) {
     return llvm::any_of(writers[prefetch.getStorage()], [&](Operation *op) {
       Operation *inBlock = from->getBlock()->findAncestorOpInBlock(*op);

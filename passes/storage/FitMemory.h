@@ -36,9 +36,9 @@ std::unique_ptr<mlir::Pass> createKeepNaiveProgram(NaiveProgram program);
 /// How many storages it streams: as few as fit, or all of them.
 enum class Streamed { few, all };
 
-/// Runs --boa-assign-buffers on the program as it is, or with streamed storages. With
-/// `placesWeights`, --boa-place-weights runs behind it: then it streams all storages or none, so
-/// that the program fits with all weights on SSD.
+/// Runs --boa-assign-buffers on the program as it is. If memory is short, it runs again with
+/// streamed storages. `placesWeights` says that --boa-place-weights follows. Then this pass streams
+/// all storages or none, so that the program fits with all weights on SSD.
 std::unique_ptr<mlir::Pass> createFitMemory(NaiveProgram program, Streamed streamed = Streamed::few,
                                             bool placesWeights = false);
 
