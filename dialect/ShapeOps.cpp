@@ -36,16 +36,12 @@ static LogicalResult verifyParts(Operation *op, ValueRange parts, Value whole) {
 
 LogicalResult SplitOp::verify() { return verifyParts(*this, getParts(), getX()); }
 
-static Value zeros(OpBuilder &builder, Location loc, Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  return arith::ConstantOp::create(
-      builder, loc, DenseElementsAttr::get(tensor, builder.getZeroAttr(tensor.getElementType())));
-}
-
 void SplitOp::buildVJP(OpBuilder &builder, ArrayRef<Value> results, Grads &operands) {
   SmallVector<Value> parts;
   for (auto [grad, part] : llvm::zip(results, getParts()))
-    parts.push_back(grad ? grad : zeros(builder, getLoc(), part.getType()));
+    parts.push_back(grad ? grad
+                         : Value(arith::ConstantOp::create(builder, getLoc(),
+                                                           builder.getZeroAttr(part.getType()))));
   operands.push_back(ConcatOp::create(builder, getLoc(), getX().getType(), parts));
 }
 

@@ -367,9 +367,7 @@ private:
     Operation *terminator = body.getTerminator();
     auto ended = terminator->getOperand(0).getDefiningOp<CrossEntropyOp>();
     terminator->setOperand(0, ended.getLogits().getDefiningOp<LinearOp>().getX());
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
-      if (isOpTriviallyDead(&op))
-        op.erase();
+    eraseDeadOps(body);
     llvm::BitVector unused(func.getNumArguments());
     unused.set(targets.getArgNumber());
     for (const Cut &cut : ArrayRef(cuts).drop_front())

@@ -173,10 +173,7 @@ private:
         continue;
       Value grad = grads.lookup(arg);
       if (!grad) // used by nothing: the gradient is zero
-        grad = arith::ConstantOp::create(
-            builder, arg.getLoc(),
-            DenseElementsAttr::get(cast<RankedTensorType>(arg.getType()),
-                                   builder.getZeroAttr(getElementTypeOrSelf(arg))));
+        grad = arith::ConstantOp::create(builder, arg.getLoc(), builder.getZeroAttr(arg.getType()));
       const bool isAdded = i < of.inputs.size() && !of.inputs[i].given;
       Result result{castTo(builder, isAdded ? getSumType(arg.getType()) : arg.getType(), grad), {}};
       if (param)
@@ -199,12 +196,6 @@ private:
     func.setAllResultAttrs(llvm::map_to_vector(results, [&](const Result &result) {
       return result.attrs.getDictionary(func.getContext());
     }));
-  }
-
-  static void eraseDeadOps(Block &block) {
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if (isOpTriviallyDead(&op))
-        op.erase();
   }
 
   /// Cuts the body where forward ends: values that cross the cut are returned by
@@ -391,8 +382,7 @@ void createSum(const StageResult &result, func::FuncOp forward) {
     sum = sum ? AddOp::create(builder, loc, sum, part).getResult() : part;
   }
   if (!sum)
-    sum = arith::ConstantOp::create(
-        builder, loc, DenseElementsAttr::get(wide, builder.getZeroAttr(wide.getElementType())));
+    sum = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(wide));
   func::ReturnOp::create(builder, loc, builder.createOrFold<CastOp>(loc, type, sum));
 }
 

@@ -11,6 +11,12 @@ using namespace mlir;
 
 namespace boa {
 
+void eraseDeadOps(Block &body) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
 CrossEntropyOp findLoss(func::FuncOp head, std::optional<unsigned> targets) {
   if (!targets || head.getNumResults() != 1 || !head.getArgument(*targets).hasOneUse())
     return {};
@@ -29,10 +35,7 @@ func::FuncOp createLogits(func::FuncOp head, StringRef stage, unsigned targets) 
   Value logits = loss.getLogits();
   logits = end.createOrFold<CastOp>(loss.getLoc(), getSumType(logits.getType()), logits);
   terminator->setOperand(0, logits);
-  // The loss, and what was made of it.
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
-    if (&op != terminator && op.use_empty())
-      op.erase();
+  eraseDeadOps(body); // the loss, and what was made of it
   (void)func.eraseResult(0);
   func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(), {logits.getType()}));
   (void)func.eraseArgument(targets);

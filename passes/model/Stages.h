@@ -109,6 +109,9 @@ std::pair<EntryRange, bool> locate(llvm::ArrayRef<Stage> stages, const Stage &st
 /// Assigns entries to the results and gradients of all stages but the last, which returns the loss.
 llvm::SmallVector<ResultStorage> assignEntries(llvm::MutableArrayRef<Stage> stages);
 
+/// Erases the ops of a body whose results nothing uses.
+void eraseDeadOps(mlir::Block &body);
+
 /// The function that a stage names: a body of one block on tensors. Null, with an error, for any
 /// other. Passes of the model phase clone it.
 mlir::func::FuncOp getForward(mlir::ModuleOp module, StageOp stage);

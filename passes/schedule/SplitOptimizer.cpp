@@ -28,13 +28,6 @@ namespace boa {
 
 namespace {
 
-/// The loop at the top of the step that holds `op`.
-Operation *topLevel(StepOp step, Operation *op) {
-  while (op->getParentOp() != step)
-    op = op->getParentOp();
-  return op;
-}
-
 class Splitter {
 public:
   Splitter(StepOp step, double delay) : step(step), delay(delay), builder(step) {}
@@ -52,6 +45,9 @@ public:
   }
 
 private:
+  /// The loop at the top of the step that holds `op`.
+  Operation *topLevel(Operation *op) { return step.getBlock()->findAncestorOpInBlock(*op); }
+
   void createDrain() {
     builder.setInsertionPointAfter(step);
     drain = StepOp::create(builder, step.getLoc(), EntryPoint::drain);
@@ -86,7 +82,7 @@ private:
     step.walk([&](OpT op) {
       if (op.getStorage() != name)
         return;
-      auto loop = dyn_cast<LoopOp>(topLevel(step, op));
+      auto loop = dyn_cast<LoopOp>(topLevel(op));
       if (repeat == 1 || (loop && loop.getDimension() != Dimension::layer))
         loop = LoopOp();
       const int64_t begin = loop ? loop.getLower() : 0, end = loop ? loop.getUpper() : repeat;
@@ -126,7 +122,7 @@ private:
   void moveNorm(GradientNormOp norm) {
     auto group = SymbolTable::lookupNearestSymbolFrom<GroupOp>(step, norm.getGroupAttr());
     AccumulateOp last = lastContribution(group);
-    auto loop = dyn_cast_or_null<LoopOp>(last ? topLevel(step, last) : nullptr);
+    auto loop = dyn_cast_or_null<LoopOp>(last ? topLevel(last) : nullptr);
     if (!loop)
       return;
     auto layers = findLoops<AccumulateOp>(group, Role::gradients, /*last=*/true);
@@ -170,7 +166,7 @@ private:
     }
     if (!layers.empty())
       return;
-    builder.setInsertionPointAfter(topLevel(step, needsNorm || !last ? update : last));
+    builder.setInsertionPointAfter(topLevel(needsNorm || !last ? update : last));
     emitLoop(group, 0, head, step.getStep());
   }
 
@@ -193,7 +189,7 @@ private:
     }
     if (!layers.empty())
       return;
-    builder.setInsertionPoint(topLevel(step, first));
+    builder.setInsertionPoint(topLevel(first));
     emitLoop(group, head, chunks, step.getPending());
   }
 

@@ -224,20 +224,22 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     return bytes ? bytes.getInt() : otherwise;
   }
 
-  /// The workspace of kernels, with the part that attention needs for cuDNN alone.
-  int64_t findWorkspace(ModuleOp module) {
+  /// Finds the workspace of kernels, with the part that attention needs for cuDNN alone.
+  void findWorkspace(ModuleOp module) {
+    constants = bytesOf(module, kConstantsAttr);
     if (module.getOps<KernelOp>().empty()) {
       attentionScratch = bytesOf(module, kAttentionScratchAttr);
-      return bytesOf(module, kWorkspaceAttr, boa_slot_stride(0));
+      workspace = bytesOf(module, kWorkspaceAttr, boa_slot_stride(0));
+      return;
     }
-    int64_t workspace = 0, own = 0;
+    int64_t own = 0;
+    workspace = 0;
     for (auto kernel : module.getOps<KernelOp>()) {
       workspace = std::max<int64_t>(workspace, kernel.getWorkspace());
       own = std::max<int64_t>(own, kernel.getWorkspace() - kernel.getScratch());
     }
     workspace = boa_slot_stride(workspace);
     attentionScratch = workspace - boa_slot_stride(own);
-    return workspace;
   }
 
   Arena &arenaOf(Space space) { return arenas[separate && space == Space::host ? 1 : 0]; }
@@ -272,12 +274,11 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     if (failed(findNeeds(module)))
       return signalPassFailure();
     Builder builder(module.getContext());
-    const int64_t workspace = findWorkspace(module);
+    findWorkspace(module);
     // Who refuses the program knows it, too.
     module->setAttr(kWorkspaceAttr, builder.getI64IntegerAttr(workspace));
     if (attentionScratch > 0)
       module->setAttr(kAttentionScratchAttr, builder.getI64IntegerAttr(attentionScratch));
-    const int64_t constants = bytesOf(module, kConstantsAttr);
     const Config config(module);
     const MachineSettings &machine = config.machine;
     setLimits(machine);
@@ -286,9 +287,9 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     Checked device = Checked(workspace) + constants;
     for (auto storage : module.getOps<StorageOp>())
       device += residentBytes(storage, Space::device);
-    countUsed(Checked(workspace) + constants);
+    countUsed();
     for (Space space : {Space::device, Space::host})
-      if (!arenaOf(space).fits() && failed(shareSlots(space, workspace, constants)))
+      if (!arenaOf(space).fits() && failed(shareSlots(space)))
         return signalPassFailure();
     const SmallVector<SlotPool *> pools = findPools();
     for (SlotPool *pool : pools) {
@@ -339,14 +340,12 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   }
 
   /// Lets pools share slots until the contents of a space fit. Costs overlap.
-  LogicalResult shareSlots(Space space, int64_t workspace, int64_t constants) {
+  LogicalResult shareSlots(Space space) {
     auto fits = [&] {
-      countUsed(Checked(workspace) + constants);
+      countUsed();
       return arenaOf(space).fits();
     };
-    if (!needs.shareUntil(space, fits))
-      return refuse(arenaOf(space), workspace, constants, space);
-    return success();
+    return needs.shareUntil(space, fits) ? success() : refuse(space);
   }
 
   /// The pools in the order of the first storage of each.
@@ -359,10 +358,10 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   }
 
   /// Counts homes, the needs of kernels on the device, and the slots that are live at once.
-  void countUsed(Checked ofKernels) {
+  void countUsed() {
     for (Arena &arena : arenas)
       arena.used = 0;
-    arenaOf(Space::device).used += ofKernels;
+    arenaOf(Space::device).used += Checked(workspace) + constants;
     for (Space space : {Space::device, Space::host})
       for (auto storage : getOperation().getOps<StorageOp>())
         arenaOf(space).used += residentBytes(storage, space);
@@ -400,7 +399,8 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     return llvm::formatv("{0} of {1} entries = {2}", there, entries, inBytes(bytes));
   }
 
-  LogicalResult refuse(const Arena &arena, int64_t workspace, int64_t constants, Space space) {
+  LogicalResult refuse(Space space) {
+    const Arena &arena = arenaOf(space);
     std::string lines;
     auto line = [&](const Twine &name, const Twine &what) {
       lines += llvm::formatv("\n    {0,-28} {1}", name.str(), what.str());
@@ -460,8 +460,9 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   std::optional<Memory> memory;
   bool separate = false;
   SlotPools needs;
-  int64_t attentionScratch = 0; // of the workspace, for cuDNN alone
-  Arena arenas[2];              // device and host; the first alone where they are one
+  int64_t workspace = 0, constants = 0; // of kernels
+  int64_t attentionScratch = 0;         // of the workspace, for cuDNN alone
+  Arena arenas[2];                      // device and host; the first alone where they are one
 };
 
 } // namespace

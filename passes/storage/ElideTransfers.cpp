@@ -80,14 +80,6 @@ bool isChanged(Value buffer) {
   });
 }
 
-/// Whether there is a loop over layers between two ops of a block: too long to hold a buffer.
-bool spansLayers(Operation *from, Operation *to) {
-  for (Operation *op = from->getNextNode(); op && op != to; op = op->getNextNode())
-    if (auto loop = dyn_cast<LoopOp>(op); loop && loop.getDimension() == Dimension::layer)
-      return true;
-  return false;
-}
-
 class Coalescer {
 public:
   Coalescer(MoveFilter &moves, const StreamedStorages &streamed, bool separate)
@@ -201,14 +193,12 @@ private:
     });
   }
 
-  /// Whether a buffer of the storage may not be held from one op to another.
+  /// Whether a buffer of the storage may not be held from one op to another: there is a loop over
+  /// layers between them, or the storage is streamed and others compute.
   bool isTooLong(Operation *from, Operation *to, StringRef storage) const {
-    if (spansLayers(from, to))
-      return true;
-    if (!streamed.contains(storage))
-      return false;
     for (Operation *op = from->getNextNode(); op && op != to; op = op->getNextNode())
-      if (streamed.mustYield(storage, op))
+      if (auto loop = dyn_cast<LoopOp>(op);
+          (loop && loop.getDimension() == Dimension::layer) || streamed.mustYield(storage, op))
         return true;
     return false;
   }

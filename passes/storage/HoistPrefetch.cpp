@@ -18,6 +18,7 @@
 #include "passes/storage/Streaming.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
 
 using namespace mlir;
@@ -69,11 +70,6 @@ bool isWrittenHome(LoopOp loop, const Transfer &transfer) {
   });
 }
 
-bool isFalse(Value condition) {
-  auto constant = condition.getDefiningOp<arith::ConstantIntOp>();
-  return constant && constant.value() == 0;
-}
-
 /// `users` are the ops of the loop that touch the storage.
 bool isInvariant(LoopOp loop, const Transfer &transfer, ArrayRef<Operation *> users) {
   PrefetchOp prefetch = transfer.prefetch;
@@ -82,7 +78,7 @@ bool isInvariant(LoopOp loop, const Transfer &transfer, ArrayRef<Operation *> us
     operands.push_back(prefetch.getFirst());
   if (!llvm::all_of(operands, [&](Value value) { return loop.isDefinedOutsideOfLoop(value); }))
     return false;
-  if (Value zero = prefetch.getZero(); zero && !isFalse(zero)) {
+  if (Value zero = prefetch.getZero(); zero && !matchPattern(zero, m_Zero())) {
     // Any other zeroes in each iteration.
     auto at = zero.getDefiningOp<AtFirstOp>();
     if (!at || at.getIndex() != loop.getInductionVar())
@@ -103,7 +99,7 @@ bool isInvariant(LoopOp loop, const Transfer &transfer, ArrayRef<Operation *> us
 
 void hoist(LoopOp loop, Transfer transfer) {
   PrefetchOp prefetch = transfer.prefetch;
-  if (Value zero = prefetch.getZero(); zero && !isFalse(zero)) {
+  if (Value zero = prefetch.getZero(); zero && !matchPattern(zero, m_Zero())) {
     // Zero in the first iteration: zero before the loop.
     OpBuilder builder(loop);
     prefetch.getZeroMutable().assign(
