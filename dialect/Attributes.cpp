@@ -37,11 +37,6 @@ bool isBytes(Attribute value) {
   return isCount<64, 0>(value) && cast<IntegerAttr>(value).getInt() <= kMostBytes;
 }
 
-bool isHash(Attribute value) {
-  auto number = dyn_cast<IntegerAttr>(value);
-  return number && number.getType().isSignlessInteger(64);
-}
-
 // It becomes a part of a storage's name.
 bool isName(Attribute value) {
   auto name = dyn_cast<StringAttr>(value);
@@ -115,7 +110,7 @@ constexpr Rule kRules[] = {
     {kResultAttr, onKernelArgument, isCount<32, 0>, "the number of a result, an i32,"},
     {kArenaAttr, onModule, isBytes, kBytes},
     {kArenaDeviceAttr, onModule, isBytes, kBytes},
-    {kComputesAttr, onModule, isHash, "an i64"},
+    {kComputesAttr, onModule, isCount<64, INT64_MIN>, "an i64"},
     {kCanonicalTextAttr, onModule, isOf<StringAttr>, "a text"},
 };
 

@@ -73,27 +73,16 @@ void Memory::copy(StorageOp storage, int64_t count, Space from, Space to, Move m
     move(to == Space::device ? Link::toDevice : Link::toHost, storage.getChunkBytes() * count);
 }
 
-void Memory::fetch(Chunks chunks, Space space, Move move) const {
+void Memory::transfer(Chunks chunks, Space space, bool home, Move move) const {
   StorageOp storage = chunks.storage;
   if (isHome(chunks, space))
     return;
   for (const StorageOp::HomeRange &range : rangesOf(chunks)) {
+    const Space other = spaceOf(range.tier);
     if (range.tier == Tier::ssd)
-      move(Link::ssdRead, storage.getChunkBytes() * range.count);
+      move(home ? Link::ssdWrite : Link::ssdRead, storage.getChunkBytes() * range.count);
     if (range.tier != Tier::ssd || passesHost(space))
-      copy(storage, range.count, spaceOf(range.tier), space, move);
-  }
-}
-
-void Memory::offload(Chunks chunks, Space space, Move move) const {
-  StorageOp storage = chunks.storage;
-  if (isHome(chunks, space))
-    return;
-  for (const StorageOp::HomeRange &range : rangesOf(chunks)) {
-    if (range.tier != Tier::ssd || passesHost(space))
-      copy(storage, range.count, space, spaceOf(range.tier), move);
-    if (range.tier == Tier::ssd)
-      move(Link::ssdWrite, storage.getChunkBytes() * range.count);
+      copy(storage, range.count, home ? space : other, home ? other : space, move);
   }
 }
 

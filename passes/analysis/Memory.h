@@ -50,11 +50,10 @@ public:
   /// space that holds it; on one memory, otherwise, of the other space; null if there is none.
   PoolAttr getPool(StorageOp storage, Space space, int64_t chunks) const;
 
-  /// Calls `move` for each link that chunks take from their homes to a buffer in `space`
-  /// that is not their home, or back.
+  /// Calls `move` for each link that chunks take from their homes to a buffer in `space` that is
+  /// not their home, or back home.
   using Move = llvm::function_ref<void(Link, int64_t bytes)>;
-  void fetch(Chunks chunks, Space space, Move move) const;
-  void offload(Chunks chunks, Space space, Move move) const;
+  void transfer(Chunks chunks, Space space, bool home, Move move) const;
   /// Calls `move` for each link from one buffer to another.
   void copy(StorageOp storage, int64_t count, Space from, Space to, Move move) const;
 

@@ -157,8 +157,6 @@ private:
 /// Lets nest number k (each layer's nest counts) run in reverse where k is odd.
 void applySnake(StepOp step) {
   int64_t nest = 0;
-  MLIRContext *context = step.getContext();
-  Builder attrs(context);
   for (LoopOp loop : llvm::make_early_inc_range(step.getBlock()->getOps<LoopOp>())) {
     if (isMicroBatch(loop)) {
       loop.setOrder(nest & 1 ? LoopOrder::reverse : LoopOrder::forward);

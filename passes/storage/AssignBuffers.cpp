@@ -93,13 +93,13 @@ private:
       need.streamed = std::max(need.streamed, access.parts);
     if (!access.reads)
       return;
-    memory.fetch(access.chunks(), buffer.space, counter(access.storage));
+    memory.transfer(access.chunks(), buffer.space, /*home=*/false, counter(access.storage));
     stage(access, buffer.space);
   }
   void offloaded(OffloadOp, const Access &access, const Buffer &buffer) override {
     if (buffer.home)
       return;
-    memory.offload(access.chunks(), buffer.space, counter(access.storage));
+    memory.transfer(access.chunks(), buffer.space, /*home=*/true, counter(access.storage));
     stage(access, buffer.space);
   }
   /// Passes an access through the host chunk by chunk: one slot at least.
