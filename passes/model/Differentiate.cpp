@@ -18,6 +18,7 @@
 #include "passes/model/Activations.h"
 #include "passes/model/Stages.h"
 
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
@@ -203,38 +204,24 @@ private:
   /// no forward op but those whose results the plan computes again.
   LogicalResult splitSaved() {
     Block &block = backward.getBody().front();
-    SmallVector<Operation *> forwardOps;
-    llvm::DenseSet<Operation *> isForward;
-    // The clone of the forward body stands before every op of the VJPs; dead
-    // ops were erased, so find it by walking the uses from the top.
-    llvm::DenseSet<Value> dys;
+    llvm::SetVector<Operation *> dependsOnDy;
     for (auto [value, gradient] : gradients)
-      dys.insert(gradient);
-    llvm::DenseSet<Operation *> dependsOnDy;
-    for (Operation &op : block.without_terminator()) {
-      bool backwardOp = llvm::any_of(op.getOperands(), [&](Value operand) {
-        return dys.contains(operand) ||
-               (operand.getDefiningOp() && dependsOnDy.contains(operand.getDefiningOp()));
-      });
-      if (backwardOp) {
-        dependsOnDy.insert(&op);
-      } else {
-        forwardOps.push_back(&op);
-        isForward.insert(&op);
-      }
-    }
+      getForwardSlice(gradient, &dependsOnDy);
     // Values that backward ops need, looking through those that are computed again, and the ops
     // whose plan they follow.
     llvm::MapVector<Value, Operation *> saved;
-    llvm::SmallVector<Value> work;
+    SmallVector<Operation *> forwardOps;
+    SmallVector<Value> work;
     for (Operation &op : block.without_terminator())
-      if (!isForward.contains(&op))
+      if (dependsOnDy.contains(&op))
         llvm::append_range(work, op.getOperands());
+      else
+        forwardOps.push_back(&op);
     llvm::DenseSet<Operation *> keep;
     while (!work.empty()) {
       Value value = work.pop_back_val();
       Operation *op = value.getDefiningOp();
-      if (!op || !isForward.contains(op))
+      if (!op || dependsOnDy.contains(op))
         continue;
       if (!isComputedAgain(op))
         saved.insert({value, op});
@@ -260,7 +247,7 @@ private:
       Value arg = addArgument(value.getType(), DictionaryAttr::get(value.getContext(), attr),
                               value.getLoc());
       value.replaceUsesWithIf(arg, [&](OpOperand &use) {
-        return !isForward.contains(use.getOwner()) || keep.contains(use.getOwner());
+        return dependsOnDy.contains(use.getOwner()) || keep.contains(use.getOwner());
       });
     }
     eraseDeadOps(block);
