@@ -191,12 +191,9 @@ public:
     int64_t mark;
     std::string iteration; // in words
     size_t run;
-    bool operator<(const Instance &other) const {
-      return std::tie(run, mark, iteration) < std::tie(other.run, other.mark, other.iteration);
-    }
-    bool operator==(const Instance &other) const {
-      return std::tie(run, mark, iteration) == std::tie(other.run, other.mark, other.iteration);
-    }
+    auto key() const { return std::tie(run, mark, iteration); }
+    bool operator<(const Instance &other) const { return key() < other.key(); }
+    bool operator==(const Instance &other) const { return key() == other.key(); }
   };
   using Entry = std::pair<std::string, int64_t>; // storage, position
   /// The sorted writes that a value is made of. An accumulated entry has all its contributions.
@@ -259,14 +256,14 @@ const DependenceTracer::Instance *findMissing(const DependenceTracer::Writes &wr
   return nullptr;
 }
 
-void attachLastWrite(InFlightDiagnostic &diag, DependenceTracer &tracer,
-                     const DependenceTracer::Instance *write, StringRef when) {
-  if (!write)
+/// Notes an execution, unless it is null.
+void note(InFlightDiagnostic &diag, DependenceTracer &tracer, const DependenceTracer::Instance *of,
+          const Twine &what, StringRef in = ", in ") {
+  if (!of)
     return;
-  Diagnostic &note = diag.attachNote(tracer.ops[write->mark]->getLoc())
-                     << when << " it is this one";
-  if (!write->iteration.empty())
-    note << " of " << write->iteration;
+  Diagnostic &note = diag.attachNote(tracer.ops[of->mark]->getLoc()) << what;
+  if (!of->iteration.empty())
+    note << in << of->iteration;
 }
 } // namespace
 
@@ -281,20 +278,13 @@ static LogicalResult checkDependences(StepOp step, StepOp original, StringRef tr
     InFlightDiagnostic diag = step.emitOpError(transformation)
                               << " is illegal: a read of @" << place.first << " entry "
                               << place.second << " would see another write";
-    Diagnostic &read = diag.attachNote(before.ops[reader.mark]->getLoc()) << "the read is here";
-    if (!reader.iteration.empty())
-      read << ", in " << reader.iteration;
+    note(diag, before, &reader, "the read is here");
     DependenceTracer::Writes is = it == after.reads.end() ? DependenceTracer::Writes() : it->second;
     DependenceTracer &tracer = was.empty() ? after : before;
     const DependenceTracer::Instance *write = findMissing(was, is);
     if (!write)
       write = findMissing(is, was);
-    if (write) {
-      Diagnostic &note = diag.attachNote(tracer.ops[write->mark]->getLoc())
-                         << "the dependence is on this write of @" << place.first;
-      if (!write->iteration.empty())
-        note << ", in " << write->iteration;
-    }
+    note(diag, tracer, write, "the dependence is on this write of @" + Twine(place.first));
     return diag;
   }
   auto was = before.finals(), is = after.finals();
@@ -304,8 +294,8 @@ static LogicalResult checkDependences(StepOp step, StepOp original, StringRef tr
     InFlightDiagnostic diag = step.emitOpError(transformation)
                               << " is illegal: it would change the last write of @" << entry.first
                               << " entry " << entry.second;
-    attachLastWrite(diag, before, findMissing(writes, is[entry]), "in the order given");
-    attachLastWrite(diag, after, findMissing(is[entry], writes), "in the new order");
+    note(diag, before, findMissing(writes, is[entry]), "in the order given it is this one", " of ");
+    note(diag, after, findMissing(is[entry], writes), "in the new order it is this one", " of ");
     return diag;
   }
   return success();
