@@ -399,6 +399,7 @@ absl::StatusOr<std::unique_ptr<JitProgram>> Compiler::jit(const CompileRequest &
     return status;
   CodegenOptions codegen;
   codegen.cpu = request.cpu;
+  codegen.optimize = !request.simulate;
   Diagnostics diagnostics(context.get(), quiet, said);
   auto program = JitProgram::create(**module, symbolsOf(request), codegen);
   if (!program)

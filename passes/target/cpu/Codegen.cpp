@@ -66,7 +66,8 @@ llvm::Expected<llvm::orc::JITTargetMachineBuilder> makeTarget(const CodegenOptio
     builder->getFeatures() = llvm::SubtargetFeatures();
   }
   builder->setRelocationModel(llvm::Reloc::PIC_);
-  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
+  builder->setCodeGenOptLevel(options.optimize ? llvm::CodeGenOptLevel::Aggressive
+                                               : llvm::CodeGenOptLevel::None);
   return builder;
 }
 
@@ -99,6 +100,8 @@ llvm::Expected<Translated> translate(ModuleOp module, const CodegenOptions &opti
     function.addFnAttr("target-features", result.machine->getTargetFeatureString());
     function.addFnAttr(llvm::Attribute::NoUnwind);
   }
+  if (!options.optimize)
+    return result;
   auto optimize = makeOptimizingTransformer(/*optLevel=*/3, /*sizeLevel=*/0, result.machine.get());
   if (llvm::Error error = optimize(result.module.get()))
     return std::move(error);

@@ -38,6 +38,8 @@ struct HostSymbol {
 struct CodegenOptions {
   /// "host", or an LLVM processor name: "x86-64-v3" runs wherever AVX2 does.
   std::string cpu = "host";
+  /// Not for a simulation: kernels do not run, so to optimise the code takes longer than it saves.
+  bool optimize = true;
 };
 
 /// A module compiled into this process.
