@@ -1,7 +1,7 @@
 """Which cases of a matrix are run, and how many of what is random, by BOA_TEST_SCOPE.
 
-nightly, or no scope: all cases. all: so many that any two values of two axes meet in one. quick: those
-that a script names.
+nightly, or no scope: all cases. quick: those that a script names. all: so many that any two values of two axes meet
+in one, less the quick ones, which `tools/check` ran before.
 """
 import itertools
 import os
@@ -29,7 +29,9 @@ def choose(*axes, quick=(), must=(), holds=lambda *case: True):
     cases = [case for case in itertools.product(*axes) if holds(*case)]
     if SCOPE == "quick":
         return [case for case in cases if case in quick]
-    return pairwise(cases, must) if SCOPE == "all" else cases
+    if SCOPE != "all":
+        return cases
+    return [case for case in pairwise(cases, [*must, *quick]) if case in must or case not in quick]
 
 
 def count(name, quick, usual, nightly):
