@@ -14,13 +14,13 @@
 //   void boa_kernel_table[]             the kernels, in the order of the descriptor
 //   boa_optimizer boa_optimizer         the optimizer, if the program trains (optimizer.h)
 //
-// It calls the functions below from one thread, the *driver*. Every call only enqueues a command.
-// Compute, each direction of I/O and of copies, and the optimizer advance on their own. A command
-// that needs a slot waits for a free one *in the engine*, not in the driver. Slots of a pool are
-// granted in program order as releases complete. So the driver runs ahead of the device, and the
-// number of slots bounds its lead. The driver is held up only while very many commands wait, and
-// never if those need it to go on. No deadlock: every dependence points backward in program
-// order, and a pool has at least as many slots as the program holds live at once.
+// It calls the functions of calls.def from one thread, the *driver*. Every call only enqueues a
+// command. Compute, each direction of I/O and of copies, and the optimizer advance on their own. A
+// command that needs a slot waits for a free one *in the engine*, not in the driver. Slots of a
+// pool are granted in program order as releases complete. So the driver runs ahead of the device,
+// and the number of slots bounds its lead. The driver is held up only while very many commands
+// wait, and never if those need it to go on. No deadlock: every dependence points backward in
+// program order, and a pool has at least as many slots as the program holds live at once.
 //
 // Model of memory. A *storage* is an array of equal entries (say, the weights of each layer). An
 // entry is divided into equal chunks, the unit of the optimizer and of commit. A chunk has a
@@ -73,51 +73,11 @@ typedef int64_t boa_buffer;
 /// Memories in which a buffer can be.
 enum { BOA_DEVICE = 0, BOA_HOST = 1 };
 
-/// Chunks [first, first + count) of `entry` in `space`.
-/// entry < 0: past the end of a loop; returns the null buffer.
-/// Where all of them live there (unified: in memory, side by side) the buffer is
-/// their home, and nothing moves. Else they are brought into a slot: from SSD
-/// read, from a memory copied. A retained copy (boa_rt_release) is found and
-/// costs nothing.
-/// `zero` != 0: nothing is brought, they are filled with zeros instead.
-boa_buffer boa_rt_prefetch(boa_context *, int32_t storage, int64_t entry, int32_t first,
-                           int32_t count, int32_t space, int32_t zero);
-
-/// The same with undefined contents, for a kernel's results or for copies.
-boa_buffer boa_rt_create(boa_context *, int32_t storage, int64_t entry, int32_t first,
-                         int32_t count, int32_t space);
-
-/// Copies chunks that both hold, which are of one storage, in whichever spaces.
-void boa_rt_copy(boa_context *, boa_buffer from, boa_buffer to, int32_t first, int32_t count);
-
-/// Brings chunks [first, first + count) of `entry` home from `buffer`, which holds at least them.
-/// Chunks whose home is the buffer itself do not move.
-void boa_rt_offload(boa_context *, boa_buffer, int32_t storage, int64_t entry, int32_t first,
-                    int32_t count);
-
-/// Gives the slot back once the commands issued so far on it have completed. With `retain` != 0,
-/// the next prefetch of exactly these chunks to that space (unified: to any) finds the contents.
-/// It takes the slot over. This holds until the chunks are offloaded or another entry point runs.
-void boa_rt_release(boa_context *, boa_buffer, int32_t retain);
-
-/// Runs kernel `kernel` of the table on the compute queue, in order. The
-/// descriptor says which of the buffers it reads and which it writes.
-void boa_rt_launch(boa_context *, int32_t kernel, int32_t count, const boa_buffer *buffers);
-
-/// Applies the optimizer to chunk `chunk` of a parameter group, with the gradient, step count and
-/// learning rate of step `step`. `weights` and `gradient` hold the whole entry or the chunk
-/// alone. `low` is the lower half of the master weights when weights are bf16, else null. `states`
-/// are the `count` states of the optimizer, in its order. Runs on the optimizer queue. With `step`
-/// 0, nothing is pending, and the call is a no-op.
-void boa_rt_update(boa_context *, int32_t group, int32_t chunk, int64_t step, boa_buffer weights,
-                   boa_buffer low, boa_buffer gradient, int32_t count, const boa_buffer *states);
-
-/// Adds the squares of one entry's gradient to the global norm of this step.
-/// Updates of this step wait for every call of it (boa_rt_norm_done).
-void boa_rt_norm(boa_context *, int32_t group, boa_buffer gradient);
-
-/// All gradients of `step` are in: the clipping factor of that step is fixed.
-void boa_rt_norm_done(boa_context *, int64_t step);
+// What the driver calls: boa_rt_prefetch and the like, each with its context first.
+#define BOA_PARAMETERS(...) __VA_ARGS__
+#define BOA_CALL(RESULT, NAME, PARAMETERS, DONE)                                                   \
+  RESULT boa_rt_##NAME(boa_context *context, BOA_PARAMETERS PARAMETERS);
+#include "runtime/abi/calls.def"
 
 /// Data-parallel loop on the shared thread pool, called by generated kernels: body(data, begin,
 /// end) over a static partition of [0, count). Parts are disjoint, so the result does not depend

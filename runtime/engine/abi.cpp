@@ -24,50 +24,18 @@ struct Call {
   boa::MutexLock<> lock;
 };
 
-} // namespace
-
-extern "C" {
-
-boa_buffer boa_rt_prefetch(boa_context *context, int32_t storage, int64_t entry, int32_t first,
-                           int32_t count, int32_t space, int32_t zero) {
-  return Call(context)->Open(storage, entry, first, count, space, /*bring=*/true, zero != 0);
-}
-
-boa_buffer boa_rt_create(boa_context *context, int32_t storage, int64_t entry, int32_t first,
-                         int32_t count, int32_t space) {
-  return Call(context)->Open(storage, entry, first, count, space, /*bring=*/false, /*zero=*/false);
-}
-
-void boa_rt_copy(boa_context *context, boa_buffer from, boa_buffer to, int32_t first,
-                 int32_t count) {
-  Call(context)->Copy(from, to, first, count);
-}
-
-void boa_rt_offload(boa_context *context, boa_buffer buffer, int32_t storage, int64_t entry,
-                    int32_t first, int32_t count) {
-  Call(context)->Offload(buffer, storage, entry, first, count);
-}
-
-void boa_rt_release(boa_context *context, boa_buffer buffer, int32_t retain) {
-  Call(context)->Release(buffer, retain != 0);
-}
-
-void boa_rt_launch(boa_context *context, int32_t kernel, int32_t count, const boa_buffer *buffers) {
-  Call(context)->Launch(kernel, count, buffers);
-}
-
-void boa_rt_update(boa_context *context, int32_t group, int32_t chunk, int64_t step,
-                   boa_buffer weights, boa_buffer low, boa_buffer gradient, int32_t count,
-                   const boa_buffer *states) {
+/// The buffers of an update, in the graph's order.
+std::vector<boa_buffer> ListTrained(boa_buffer weights, boa_buffer low, boa_buffer gradient,
+                                    int32_t count, const boa_buffer *states) {
   std::vector<boa_buffer> buffers{weights, low, gradient};
   buffers.insert(buffers.end(), states, states + count);
-  Call(context)->Update(group, chunk, step, buffers);
+  return buffers;
 }
 
-void boa_rt_norm(boa_context *context, int32_t group, boa_buffer gradient) {
-  Call(context)->Norm(group, gradient);
-}
+} // namespace
 
-void boa_rt_norm_done(boa_context *context, int64_t step) { Call(context)->NormDone(step); }
-
-} // extern "C"
+#define BOA_CALL(RESULT, NAME, PARAMETERS, DONE)                                                   \
+  RESULT boa_rt_##NAME(boa_context *context, BOA_PARAMETERS PARAMETERS) {                          \
+    return Call(context)->DONE;                                                                    \
+  }
+#include "runtime/abi/calls.def"

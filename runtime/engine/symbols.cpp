@@ -33,15 +33,8 @@ const std::vector<RuntimeSymbol> &RuntimeSymbols() {
     #name, reinterpret_cast<void *>(&name)                                                         \
   }
   static const std::vector<RuntimeSymbol> symbols{
-      SYMBOL(boa_rt_prefetch),
-      SYMBOL(boa_rt_copy),
-      SYMBOL(boa_rt_create),
-      SYMBOL(boa_rt_offload),
-      SYMBOL(boa_rt_release),
-      SYMBOL(boa_rt_launch),
-      SYMBOL(boa_rt_update),
-      SYMBOL(boa_rt_norm),
-      SYMBOL(boa_rt_norm_done),
+#define BOA_CALL(RESULT, NAME, PARAMETERS, DONE) SYMBOL(boa_rt_##NAME),
+#include "runtime/abi/calls.def"
       SYMBOL(boa_rt_parallel_for),
       SYMBOL(boa_gemm_f32),
       SYMBOL(boa_gemm_f64),

@@ -33,12 +33,12 @@ namespace boa {
 
 namespace {
 
-/// The positions of ops in the module's order, which is the descriptor's.
-template <typename OpTy> llvm::StringMap<int64_t> numberOps(ModuleOp module) {
+/// The position of each symbol among those of its kind, in the module's order: the descriptor's.
+llvm::StringMap<int64_t> numberSymbols(ModuleOp module) {
   llvm::StringMap<int64_t> numbers;
-  int64_t next = 0;
-  for (auto op : module.getOps<OpTy>())
-    numbers[op.getSymName()] = next++;
+  llvm::DenseMap<OperationName, int64_t> next;
+  for (auto symbol : module.getOps<SymbolOpInterface>())
+    numbers[symbol.getName()] = next[symbol->getName()]++;
   return numbers;
 }
 
@@ -46,8 +46,7 @@ class EntryLowering {
 public:
   EntryLowering(ModuleOp module, StepOp entry)
       : module(module), entry(entry), builder(module.getBodyRegion()),
-        storages(numberOps<StorageOp>(module)), groups(numberOps<GroupOp>(module)),
-        kernels(numberOps<KernelOp>(module)) {}
+        numbers(numberSymbols(module)) {}
 
   void run() {
     builder.setInsertionPoint(entry);
@@ -59,8 +58,8 @@ public:
     builder.setInsertionPointToEnd(block);
     context = block->getArgument(0);
     buffers = LLVM::AllocaOp::create(builder, loc, pointer, i64, constant(maxBuffers()), 8);
-    map[entry.getStep()] = toIndex(block->getArgument(1));
-    map[entry.getPending()] = toIndex(block->getArgument(2));
+    map.map(entry.getStep(), toIndex(block->getArgument(1)));
+    map.map(entry.getPending(), toIndex(block->getArgument(2)));
     lower(*entry.getBlock());
     func::ReturnOp::create(builder, loc);
     entry.erase();
@@ -88,12 +87,16 @@ private:
   Value toI64(Value index) {
     return arith::IndexCastOp::create(builder, loc, builder.getI64Type(), index);
   }
+  /// A condition or an index of the program; 0 if it is null.
   Value toI32(Value value) {
+    if (!value)
+      return constant32(0);
     if (value.getType().isInteger(1))
-      return arith::ExtUIOp::create(builder, loc, builder.getI32Type(), value);
-    return arith::IndexCastOp::create(builder, loc, builder.getI32Type(), value);
+      return arith::ExtUIOp::create(builder, loc, builder.getI32Type(), get(value));
+    return arith::IndexCastOp::create(builder, loc, builder.getI32Type(), get(value));
   }
-  Value get(Value value) { return map.lookup(value); }
+  /// The value that stands for one of the program; the null buffer if it is null.
+  Value get(Value value) { return value ? map.lookup(value) : constant(0); }
 
   /// The number of an entry in row-major order.
   Value entryOf(StringRef name, OperandRange indices) {
@@ -108,9 +111,9 @@ private:
   /// The arguments storage, entry, first chunk and number of chunks.
   template <typename OpTy> SmallVector<Value> range(OpTy op) {
     auto storage = module.lookupSymbol<StorageOp>(op.getStorage());
-    Value first = op.getFirst() ? toI32(get(op.getFirst())) : constant32(0);
+    Value first = toI32(op.getFirst());
     int64_t count = op.isWholeEntry() ? int64_t(storage.getChunks()) : int64_t(op.getCount());
-    return {constant32(storages.lookup(op.getStorage())), entryOf(op.getStorage(), op.getIndices()),
+    return {constant32(numbers.lookup(op.getStorage())), entryOf(op.getStorage(), op.getIndices()),
             first, constant32(count)};
   }
 
@@ -125,22 +128,18 @@ private:
   Value call(StringRef name, ArrayRef<Value> operands, Type result = {}) {
     SmallVector<Value> all{context};
     llvm::append_range(all, operands);
-    SmallVector<Type> types;
-    for (Value value : all)
-      types.push_back(value.getType());
     TypeRange results = result ? TypeRange(result) : TypeRange();
     if (!module.lookupSymbol(name)) {
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointToStart(module.getBody());
-      auto func = func::FuncOp::create(builder, module.getLoc(), name,
-                                       builder.getFunctionType(types, results));
+      auto func =
+          func::FuncOp::create(builder, module.getLoc(), name,
+                               builder.getFunctionType(ValueRange(all).getTypes(), results));
       func.setPrivate();
     }
     auto op = func::CallOp::create(builder, loc, name, results, all);
     return result ? op.getResult(0) : Value();
   }
-
-  Value getOrNull(Value buffer) { return buffer ? get(buffer) : constant(0); }
 
   void lower(Block &block) {
     for (Operation &op : block)
@@ -153,21 +152,21 @@ private:
     llvm::TypeSwitch<Operation *>(op)
         .Case([&](LoopOp loop) { lowerLoop(loop); })
         .Case([&](ShiftOp shift) {
-          map[shift] = arith::AddIOp::create(builder, loc, get(shift.getIndex()),
-                                             constantIndex(shift.getBy()));
+          map.map(shift.getResult(), arith::AddIOp::create(builder, loc, get(shift.getIndex()),
+                                                           constantIndex(shift.getBy())));
         })
-        .Case([&](AtFirstOp at) { map[at] = ends.lookup(at.getIndex()).first; })
-        .Case([&](AtLastOp at) { map[at] = ends.lookup(at.getIndex()).second; })
+        .Case([&](AtFirstOp at) { map.map(at.getResult(), ends.lookup(at.getIndex()).first); })
+        .Case([&](AtLastOp at) { map.map(at.getResult(), ends.lookup(at.getIndex()).second); })
         .Case([&](PrefetchOp prefetch) {
           SmallVector<Value> operands = range(prefetch);
           operands.push_back(constant32(spaceOf(prefetch.getBuffer())));
-          operands.push_back(prefetch.getZero() ? toI32(get(prefetch.getZero())) : constant32(0));
-          map[prefetch] = call("boa_rt_prefetch", operands, i64);
+          operands.push_back(toI32(prefetch.getZero()));
+          map.map(prefetch.getBuffer(), call("boa_rt_prefetch", operands, i64));
         })
         .Case([&](CreateOp create) {
           SmallVector<Value> operands = range(create);
           operands.push_back(constant32(spaceOf(create.getBuffer())));
-          map[create] = call("boa_rt_create", operands, i64);
+          map.map(create.getBuffer(), call("boa_rt_create", operands, i64));
         })
         .Case([&](OffloadOp offload) {
           SmallVector<Value> operands{get(offload.getBuffer())};
@@ -181,30 +180,36 @@ private:
           call("boa_rt_copy", operands);
         })
         .Case([&](ReleaseOp release) {
-          Value retain = release.getRetain() ? toI32(get(release.getRetain())) : constant32(0);
+          Value retain = toI32(release.getRetain());
           call("boa_rt_release", {get(release.getBuffer()), retain});
         })
-        .Case([&](LaunchOp launch) { lowerLaunch(launch); })
+        .Case([&](LaunchOp launch) {
+          const int64_t count = buffersOf(launch.getKernel());
+          storeBuffers(launch->getOperands(), count);
+          call("boa_rt_launch",
+               {constant32(numbers.lookup(launch.getKernel())), constant32(count), buffers});
+        })
         .Case([&](UpdateOp update) {
           storeBuffers(update.getStates(), update.getStates().size());
           call("boa_rt_update",
-               {constant32(groups.lookup(update.getGroup())), toI32(get(update.getChunk())),
-                toI64(get(update.getStep())), get(update.getWeights()), getOrNull(update.getLow()),
+               {constant32(numbers.lookup(update.getGroup())), toI32(update.getChunk()),
+                toI64(get(update.getStep())), get(update.getWeights()), get(update.getLow()),
                 get(update.getGradient()), constant32(update.getStates().size()), buffers});
         })
-        .Case([&](NormOp norm) {
-          call("boa_rt_norm",
-               {constant32(groups.lookup(norm.getGroup())), get(norm.getGradient())});
-        })
         .Case([&](FinishNormOp norm) { call("boa_rt_norm_done", toI64(get(norm.getStep()))); })
-        .Default([&](Operation *other) {
-          IRMapping mapping;
-          for (Value operand : other->getOperands())
-            mapping.map(operand, get(operand));
-          Operation *clone = builder.clone(*other, mapping);
-          for (auto [from, to] : llvm::zip(other->getResults(), clone->getResults()))
-            map[from] = to;
-        });
+        .Case([&](AccessOpInterface access) { lowerByName(access); })
+        .Default([&](Operation *other) { builder.clone(*other, map); });
+  }
+
+  /// Calls boa_rt_NAME for boa.NAME, with the numbers of what it names, then its operands.
+  void lowerByName(Operation *op) {
+    SmallVector<Value> operands;
+    for (StringAttr name : op->getName().getAttributeNames())
+      if (auto symbol = op->getAttrOfType<FlatSymbolRefAttr>(name))
+        operands.push_back(constant32(numbers.lookup(symbol.getValue())));
+    for (Value operand : op->getOperands())
+      operands.push_back(operand.getType().isIndex() ? toI64(get(operand)) : get(operand));
+    call(("boa_rt_" + op->getName().stripDialect()).str(), operands);
   }
 
   /// The number of buffers that the runtime takes for a kernel: the prepared one may be null.
@@ -220,15 +225,8 @@ private:
       Value slot = LLVM::GEPOp::create(builder, loc, pointer, i64, buffers,
                                        ArrayRef<LLVM::GEPArg>{int32_t(i)});
       Value buffer = i < int64_t(list.size()) ? list[i] : Value();
-      LLVM::StoreOp::create(builder, loc, getOrNull(buffer), slot);
+      LLVM::StoreOp::create(builder, loc, get(buffer), slot);
     }
-  }
-
-  void lowerLaunch(LaunchOp launch) {
-    const int64_t count = buffersOf(launch.getKernel());
-    storeBuffers(launch->getOperands(), count);
-    call("boa_rt_launch",
-         {constant32(kernels.lookup(launch.getKernel())), constant32(count), buffers});
   }
 
   /// Counts up from 0; the induction variable is lower + i, or upper - 1 - i.
@@ -265,7 +263,7 @@ private:
       break;
     }
     }
-    map[loop.getInductionVar()] = iv;
+    map.map(loop.getInductionVar(), iv);
     auto equals = [&](Value bound) {
       return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, i, bound).getResult();
     };
@@ -276,9 +274,9 @@ private:
   ModuleOp module;
   StepOp entry;
   OpBuilder builder;
-  llvm::StringMap<int64_t> storages, groups, kernels;
+  llvm::StringMap<int64_t> numbers;
   Value context, buffers;
-  llvm::DenseMap<Value, Value> map;
+  IRMapping map;
   llvm::DenseMap<Value, std::pair<Value, Value>> ends; // at first, at last
   Location loc = builder.getUnknownLoc();
 };
@@ -286,9 +284,9 @@ private:
 /// Checks that names are known. Numbers stand for names from here on, and an unknown name would be
 /// number 0.
 LogicalResult checkNames(ModuleOp module) {
-  llvm::StringMap<int64_t> kernels = numberOps<KernelOp>(module);
   WalkResult walked = module.walk([&](Operation *op) -> WalkResult {
-    if (auto launch = dyn_cast<LaunchOp>(op); launch && !kernels.contains(launch.getKernel()))
+    if (auto launch = dyn_cast<LaunchOp>(op);
+        launch && !module.lookupSymbol<KernelOp>(launch.getKernel()))
       return launch.emitOpError("expected a kernel named @") << launch.getKernel();
     if (auto kernel = dyn_cast<KernelOp>(op);
         kernel && !llvm::all_of(kernel.getArgumentTypes(), LLVM::isCompatibleType))
