@@ -155,6 +155,11 @@ ParseResult StepOp::parse(OpAsmParser &parser, OperationState &result) {
   }
   if (parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
+  if (Attribute traffic = result.attributes.get(getTrafficAttrName(result.name));
+      traffic && !isa<DictionaryAttr>(traffic))
+    return parser.emitError(parser.getNameLoc(),
+                            "expected traffic to be bytes by run, direction and label but found ")
+           << traffic;
   if (args.size() != 2)
     return parser.emitError(parser.getNameLoc(), "expected two arguments: step, pending");
   for (auto &arg : args)

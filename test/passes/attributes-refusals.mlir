@@ -65,3 +65,9 @@ func.func private @f(tensor<4xf32> {boa.buffer = 0 : i32})
 // expected-error @below {{expected traffic to be bytes by run, direction and label but found {each = {read = {weights = 1 : i32}}}}}
 boa.step @step(%step, %pending) attributes {traffic = {each = {read = {weights = 1 : i32}}}} {
 }
+
+// -----
+
+// expected-error @below {{expected traffic to be bytes by run, direction and label but found 5 : i64}}
+boa.step @step(%step, %pending) attributes {traffic = 5} {
+}

@@ -335,7 +335,7 @@ TEST(Generic, MutantsEndWell) {
                << " by passes; " << progress->fates[through] << " came through\n";
   llvm::outs().flush();
   // To refuse everything by the parser would be no test of the passes.
-  if (failures == 0 && count >= 300) {
+  if (failures == 0 && count >= 200) {
     EXPECT_GT(progress->fates[refused], count / 50);
     EXPECT_GT(progress->fates[through], count / 10);
   }
