@@ -210,7 +210,7 @@ TEST(StageTest, LayersThatCarryTokens) {
 )");
 }
 
-// Messages name what is missing.
+// A message names the argument that is missing.
 TEST(StageTest, MissingArguments) {
   EXPECT_EQ(
       refusal("head(x: [context, width], targets: [context] token)",
@@ -276,7 +276,7 @@ tiny.boa:13:14: note: this one has it
 )");
 }
 
-// What computes a result that nobody takes would not be trained.
+// Stages would not be trained if no later stage took their result.
 TEST(StageTest, ResultThatNobodyTakes) {
   EXPECT_EQ(refusal("  stage head(x: [context, width], targets: [context] token)",
                     kScaleLayer + " repeat 2 {\n    return x * block.g\n  }\n  stage head(targets: "

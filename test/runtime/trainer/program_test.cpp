@@ -76,7 +76,7 @@ TEST(ParseProgram, BoundsVocabularyAndContext) {
   }
 }
 
-// What a kernel costs and what a device does each second are by format.
+// The costs of a kernel and the rates of a device are by format.
 TEST(ParseProgram, ReadsFormats) {
   json descriptor = Descriptor();
   descriptor["kernels"][0]["costs"]["bf16"] = {{"flops", 9},
