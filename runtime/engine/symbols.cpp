@@ -35,33 +35,10 @@ const std::vector<RuntimeSymbol> &RuntimeSymbols() {
   static const std::vector<RuntimeSymbol> symbols{
 #define BOA_CALL(RESULT, NAME, PARAMETERS, DONE) SYMBOL(boa_rt_##NAME),
 #include "runtime/abi/calls.def"
-      SYMBOL(boa_rt_parallel_for),
-      SYMBOL(boa_gemm_f32),
-      SYMBOL(boa_gemm_f64),
-      SYMBOL(boa_gemm_bf16),
-      SYMBOL(boa_gemm_bf16_bf16),
-      SYMBOL(boa_gemm_bf16_bf16_bf16),
-      SYMBOL(boa_gemm_prepare_f32),
-      SYMBOL(boa_gemm_prepare_bf16),
-      SYMBOL(boa_gemm_prepare_bf16_bf16),
-      SYMBOL(boa_gemm_prepared_f32),
-      SYMBOL(boa_gemm_prepared_bf16),
-      SYMBOL(boa_gemm_prepared_bf16_bf16),
-      SYMBOL(boa_gemm_prepared_bf16_bf16_bf16),
-      SYMBOL(boa_attention_f32),
-      SYMBOL(boa_cached_attention_f32),
-      SYMBOL(boa_cached_attention_f64),
-      SYMBOL(boa_cached_attention_bf16),
-      SYMBOL(boa_attention_f64),
-      SYMBOL(boa_attention_grad_f32),
-      SYMBOL(__truncsfbf2),
-      SYMBOL(boa_attention_grad_f64),
-      SYMBOL(boa_attention_bf16),
-      SYMBOL(boa_attention_grad_bf16),
-      SYMBOL(boa_cuda_launch),
-      SYMBOL(boa_cuda_gemm),
-      SYMBOL(boa_cuda_attention),
-      SYMBOL(boa_cuda_attention_grad),
+#define BOA_LIBRARY_CALL(KIND, NAME) SYMBOL(NAME),
+#include "runtime/kernels/library.def"
+      SYMBOL(boa_rt_parallel_for), SYMBOL(__truncsfbf2),       SYMBOL(boa_cuda_launch),
+      SYMBOL(boa_cuda_gemm),       SYMBOL(boa_cuda_attention), SYMBOL(boa_cuda_attention_grad),
   };
 #undef SYMBOL
   return symbols;

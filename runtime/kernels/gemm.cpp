@@ -276,8 +276,9 @@ template <typename Block> struct Work {
 };
 
 /// Whether blocks of this type take B in panels (gemm_loops.h). Tiles have loops of their own.
-template <typename A, typename B, typename C> bool TakesPanels(const GemmBlock<A, B, C> &) {
-  return !IsForLibrary<GemmBlock<A, B, C>>() &&
+template <typename A, typename B, typename C, typename Bias>
+bool TakesPanels(const GemmBlock<A, B, C, Bias> &) {
+  return !IsForLibrary<GemmBlock<A, B, C, Bias>>() &&
          (std::is_same_v<A, float> || boa::UsedIsa() < Isa::kAmx);
 }
 
@@ -287,20 +288,16 @@ __attribute__((constructor(101))) void KeepOpenBlasToOneThread() {
   setenv("OPENBLAS_NUM_THREADS", "1", /*overwrite=*/1);
 }
 
-template <typename Block> void RunAll(const Block &g) {
+template <typename Block> void RunAll(Block g, void *prepared = nullptr, int64_t offset = 0) {
   if (g.m == 0 || g.n == 0)
     return;
-  Work<Block> work{g, IsForLibrary<Block>() ? Grid::ChooseForLibrary(g.m, g.n)
-                                            : Grid::Choose(g.m, g.n, g.k)};
-  boa_rt_parallel_for(work.grid.rows * work.grid.columns, 1, &Work<Block>::Run, &work);
-}
-
-template <typename Block> void RunPrepared(Block g, void *prepared, int64_t offset) {
   if (prepared && TakesPanels(g)) {
     g.panels = static_cast<char *>(prepared) + offset;
     g.all_columns = g.n;
   }
-  RunAll(g);
+  Work<Block> work{g, IsForLibrary<Block>() ? Grid::ChooseForLibrary(g.m, g.n)
+                                            : Grid::Choose(g.m, g.n, g.k)};
+  boa_rt_parallel_for(work.grid.rows * work.grid.columns, 1, &Work<Block>::Run, &work);
 }
 
 template <typename A, typename B>
@@ -326,29 +323,35 @@ void boa::ComputeGemmBlock(Isa isa, const GemmAllBf16 &g) { RunBlock(isa, g); }
 
 extern "C" void boa_gemm_f32(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
                              const float *a, int64_t lda, const float *b, int64_t ldb,
-                             const float *bias, int32_t accumulate, float *c, int64_t ldc) {
-  RunAll(boa::GemmF32{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
+                             const float *bias, int32_t accumulate, float *c, int64_t ldc,
+                             void *prepared, int64_t offset) {
+  RunAll(boa::GemmF32{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc},
+         prepared, offset);
 }
 
 extern "C" void boa_gemm_bf16(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
                               const float *a, int64_t lda, const uint16_t *b, int64_t ldb,
-                              const float *bias, int32_t accumulate, float *c, int64_t ldc) {
-  RunAll(boa::GemmBf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
+                              const float *bias, int32_t accumulate, float *c, int64_t ldc,
+                              void *prepared, int64_t offset) {
+  RunAll(boa::GemmBf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc},
+         prepared, offset);
 }
 
 extern "C" void boa_gemm_bf16_bf16(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
                                    const uint16_t *a, int64_t lda, const uint16_t *b, int64_t ldb,
-                                   const float *bias, int32_t accumulate, float *c, int64_t ldc) {
+                                   const float *bias, int32_t accumulate, float *c, int64_t ldc,
+                                   void *prepared, int64_t offset) {
   RunAll(
-      boa::GemmBf16Bf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
+      boa::GemmBf16Bf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc},
+      prepared, offset);
 }
 
 extern "C" void boa_gemm_bf16_bf16_bf16(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
                                         const uint16_t *a, int64_t lda, const uint16_t *b,
                                         int64_t ldb, const float *bias, int32_t accumulate,
-                                        uint16_t *c, int64_t ldc) {
-  RunAll(
-      boa::GemmAllBf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc});
+                                        uint16_t *c, int64_t ldc, void *prepared, int64_t offset) {
+  RunAll(boa::GemmAllBf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc},
+         prepared, offset);
 }
 
 extern "C" void boa_gemm_prepare_f32(int32_t tb, int64_t n, int64_t k, const float *b, int64_t ldb,
@@ -364,43 +367,6 @@ extern "C" void boa_gemm_prepare_bf16(int32_t tb, int64_t n, int64_t k, const ui
 extern "C" void boa_gemm_prepare_bf16_bf16(int32_t tb, int64_t n, int64_t k, const uint16_t *b,
                                            int64_t ldb, void *form) {
   Prepare<uint16_t>(tb != 0, n, k, b, ldb, form);
-}
-
-extern "C" void boa_gemm_prepared_f32(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
-                                      const float *a, int64_t lda, const float *b, int64_t ldb,
-                                      const float *bias, int32_t accumulate, float *c, int64_t ldc,
-                                      void *prepared, int64_t offset) {
-  RunPrepared(
-      boa::GemmF32{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc},
-      prepared, offset);
-}
-
-extern "C" void boa_gemm_prepared_bf16(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
-                                       const float *a, int64_t lda, const uint16_t *b, int64_t ldb,
-                                       const float *bias, int32_t accumulate, float *c, int64_t ldc,
-                                       void *prepared, int64_t offset) {
-  RunPrepared(
-      boa::GemmBf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc},
-      prepared, offset);
-}
-
-extern "C" void boa_gemm_prepared_bf16_bf16(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
-                                            const uint16_t *a, int64_t lda, const uint16_t *b,
-                                            int64_t ldb, const float *bias, int32_t accumulate,
-                                            float *c, int64_t ldc, void *prepared, int64_t offset) {
-  RunPrepared(
-      boa::GemmBf16Bf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc},
-      prepared, offset);
-}
-
-extern "C" void boa_gemm_prepared_bf16_bf16_bf16(int32_t ta, int32_t tb, int64_t m, int64_t n,
-                                                 int64_t k, const uint16_t *a, int64_t lda,
-                                                 const uint16_t *b, int64_t ldb, const float *bias,
-                                                 int32_t accumulate, uint16_t *c, int64_t ldc,
-                                                 void *prepared, int64_t offset) {
-  RunPrepared(
-      boa::GemmAllBf16{ta != 0, tb != 0, m, n, k, a, lda, b, ldb, bias, accumulate != 0, c, ldc},
-      prepared, offset);
 }
 
 extern "C" void boa_gemm_f64(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,

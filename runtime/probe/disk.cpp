@@ -237,7 +237,7 @@ public:
     const double begin = ProbeNow();
     int64_t products = 0;
     for (; !stop(); ++products)
-      boa_gemm_f32(0, 0, kSize, kSize, kSize, a, kSize, b, kSize, nullptr, 0, c, kSize);
+      boa_gemm_f32(0, 0, kSize, kSize, kSize, a, kSize, b, kSize, nullptr, 0, c, kSize, nullptr, 0);
     return double(products) / (ProbeNow() - begin);
   }
 

@@ -94,20 +94,24 @@ template <typename F> void timed(double &seconds, F &&function) {
 template <typename B, typename Function>
 void countGemm(Function function, int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k,
                const float *a, int64_t lda, const B *b, int64_t ldb, const float *bias,
-               int32_t accumulate, float *c, int64_t ldc) {
+               int32_t accumulate, float *c, int64_t ldc, void *prepared, int64_t offset) {
   calls.push_back({ta, tb, m, n, k});
   products += 2.0 * m * n * k;
-  timed(gemmSeconds, [&] { function(ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc); });
+  timed(gemmSeconds, [&] {
+    function(ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc, prepared, offset);
+  });
 }
 void countedGemm(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k, const float *a,
                  int64_t lda, const float *b, int64_t ldb, const float *bias, int32_t accumulate,
-                 float *c, int64_t ldc) {
-  countGemm(boa_gemm_f32, ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc);
+                 float *c, int64_t ldc, void *prepared, int64_t offset) {
+  countGemm(boa_gemm_f32, ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc, prepared,
+            offset);
 }
 void countedGemmNarrow(int32_t ta, int32_t tb, int64_t m, int64_t n, int64_t k, const float *a,
                        int64_t lda, const uint16_t *b, int64_t ldb, const float *bias,
-                       int32_t accumulate, float *c, int64_t ldc) {
-  countGemm(boa_gemm_bf16, ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc);
+                       int32_t accumulate, float *c, int64_t ldc, void *prepared, int64_t offset) {
+  countGemm(boa_gemm_bf16, ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc, prepared,
+            offset);
 }
 void countedAttention(int64_t batch, int64_t time, int64_t heads, int64_t kv, int64_t d,
                       int32_t causal, int64_t window, const int32_t *starts, const float *q,
@@ -162,7 +166,7 @@ double timeProducts(const std::vector<Product> &list) {
     double start = now();
     for (const Product &p : list)
       boa_gemm_f32(p.ta, p.tb, p.m, p.n, p.k, a, p.ta ? p.m : p.k, b, p.tb ? p.k : p.n, nullptr, 0,
-                   c, p.n);
+                   c, p.n, nullptr, 0);
     best = std::min(best, now() - start);
   }
   std::free(a), std::free(b), std::free(c);
@@ -186,8 +190,12 @@ void measure(Shape s) {
     std::abort();
   const char *names[] = {"block_forward", "block_backward"};
   int64_t workspaces[2];
-  for (int i : {0, 1})
-    workspaces[i] = int64_t(module->lookupSymbol<boa::KernelOp>(names[i]).getWorkspace());
+  size_t forms[2]; // the number of the prepared buffer, or of all buffers
+  for (int i : {0, 1}) {
+    auto kernel = module->lookupSymbol<boa::KernelOp>(names[i]);
+    workspaces[i] = int64_t(kernel.getWorkspace());
+    forms[i] = kernel.getBuffers().size() - (kernel.getPreparedAttr() ? 1 : 0);
+  }
   boa::emitKernels(*module);
   if (const char *what = std::getenv("BOA_BENCH_PRINT"))
     llvm::errs() << llvm::cantFail(StringRef(what) == "llvm" ? boa::emitLLVMIR(*module)
@@ -207,6 +215,9 @@ void measure(Shape s) {
                      allocate(block.parameterBytes()), allocate(activation)};
   for (int i : {0, 1}) {
     void *workspace = allocate(workspaces[i]);
+    // Products pack by themselves, as they do where memory is short of a form.
+    std::vector<void *> addresses(buffers, buffers + forms[i]);
+    addresses.push_back(nullptr);
     // The least of each part: other programs only add.
     double best = 1e9, gemm = 1e9, attention = 1e9, generated = 1e9, flops = 0;
     std::map<void *, double> each;
@@ -214,7 +225,7 @@ void measure(Shape s) {
       gemmSeconds = attentionSeconds = loopSeconds = products = 0;
       calls.clear(), loops.clear();
       double begin = now();
-      kernels[i](buffers, workspace, nullptr);
+      kernels[i](addresses.data(), workspace, nullptr);
       best = std::min(best, now() - begin);
       gemm = std::min(gemm, gemmSeconds);
       attention = std::min(attention, attentionSeconds);

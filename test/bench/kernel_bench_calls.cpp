@@ -44,9 +44,9 @@ void timeForms(ProductWay &way, int64_t m, int64_t n, int64_t k, const void *xs,
     gemm(arguments...);
     way.best[form] = std::min(way.best[form], now() - start);
   };
-  time(0, 0, 0, m, n, k, x, k, w, n, nullptr, 0, out, n);
-  time(1, 0, 1, m, k, n, y, n, w, n, nullptr, 0, out, k);
-  time(2, 1, 0, k, n, m, x, k, y, n, nullptr, 1, out, n);
+  time(0, 0, 0, m, n, k, x, k, w, n, nullptr, 0, out, n, nullptr, 0);
+  time(1, 0, 1, m, k, n, y, n, w, n, nullptr, 0, out, k, nullptr, 0);
+  time(2, 1, 0, k, n, m, x, k, y, n, nullptr, 1, out, n, nullptr, 0);
 }
 
 /// One product in each way, in turns: a busy moment of the machine does not hit one way alone.

@@ -10,7 +10,7 @@
 // CHECK-DAG:     %[[COLUMNS:.*]] = llvm.mlir.constant(5 : i64) : i64
 // CHECK-DAG:     %[[STRIDE:.*]] = llvm.mlir.constant(10 : i64) : i64
 // CHECK-DAG:     %[[NULL:.*]] = llvm.mlir.zero : !llvm.ptr
-// CHECK:         llvm.call @boa_gemm_f32(%{{.*}}, %{{.*}}, %[[ROWS]], %[[COLUMNS]], %[[DEEP]], %{{.*}}, %[[DEEP]], %{{.*}}, %[[COLUMNS]], %[[NULL]], %{{.*}}, %{{.*}}, %[[STRIDE]])
+// CHECK:         llvm.call @boa_gemm_f32(%{{.*}}, %{{.*}}, %[[ROWS]], %[[COLUMNS]], %[[DEEP]], %{{.*}}, %[[DEEP]], %{{.*}}, %[[COLUMNS]], %[[NULL]], %{{.*}}, %{{.*}}, %[[STRIDE]], %[[NULL]], %{{.*}})
 boa.kernel @gemm(%p: !llvm.ptr, %w: !llvm.ptr) {
   %a = kernel.view %p + 0 : memref<2x3x4xf32>
   %b = kernel.view %p + 128 : memref<4x5xf32>

@@ -28,9 +28,11 @@
 // CHECK: kernel.argument %arg0[1]
 // CHECK: kernel.prepare %{{.*}} into %{{.*}} {narrow_a, transpose_b} : memref<8x32xbf16>, memref<512xf32>
 
-// CALLS: llvm.call @boa_gemm_prepared_f32(
-// CALLS: llvm.call @boa_gemm_prepared_bf16_bf16(
-// CALLS: llvm.call @boa_gemm_f32(
+// CALLS: llvm.call @boa_gemm_f32({{.*}}, %[[FORMS:[0-9]+]], %{{[0-9]+}})
+// CALLS: llvm.call @boa_gemm_f32({{.*}}, %[[FORMS]], %{{[0-9]+}})
+// CALLS: llvm.call @boa_gemm_f32({{.*}}, %[[FORMS]], %{{[0-9]+}})
+// CALLS: llvm.call @boa_gemm_bf16_bf16({{.*}}, %[[FORMS]], %{{[0-9]+}})
+// CALLS-NOT: llvm.call @boa_gemm_f32({{.*}}, %[[FORMS]],
 // CALLS: llvm.call @boa_gemm_prepare_f32(
 // CALLS: llvm.call @boa_gemm_prepare_bf16_bf16(
 

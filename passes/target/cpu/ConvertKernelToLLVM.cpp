@@ -54,15 +54,17 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
         (op.getBias() && elementOf(op.getBias()) != wide))
       return op.emitOpError("expected operands of one type, or f32 with b, or a and b, or all "
                             "three in bf16");
-    if (op.getPrepared()) {
-      call.add(adaptor.getPrepared());
+    if (!wide.isF64()) {
+      if (Value prepared = adaptor.getPrepared())
+        call.add(prepared);
+      else
+        call.addNull();
       call.addInt(op.getPreparedOffset());
     }
     return emitTyped(call, op,
-                     Twine(op.getPrepared() ? "boa_gemm_prepared" : "boa_gemm") +
-                         (narrowC   ? "_bf16_bf16"
-                          : narrowA ? "_bf16"
-                                    : ""),
+                     narrowC   ? "boa_gemm_bf16_bf16"
+                     : narrowA ? "boa_gemm_bf16"
+                               : "boa_gemm",
                      bType);
   }
 };

@@ -19,8 +19,9 @@ using namespace boa::kernel_tests;
 namespace {
 
 void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
-          const float *b, int64_t ldb, const float *bias, bool accumulate, float *c, int64_t ldc) {
-  boa_gemm_f32(ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc);
+          const float *b, int64_t ldb, const float *bias, bool accumulate, float *c, int64_t ldc,
+          void *prepared = nullptr, int64_t offset = 0) {
+  boa_gemm_f32(ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc, prepared, offset);
 }
 void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double *a, int64_t lda,
           const double *b, int64_t ldb, const double *bias, bool accumulate, double *c,
@@ -62,20 +63,21 @@ TEST(GemmF64, MatchesLoopsInEveryForm) {
 }
 
 void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
-          const uint16_t *b, int64_t ldb, const float *bias, bool accumulate, float *c,
-          int64_t ldc) {
-  boa_gemm_bf16(ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc);
+          const uint16_t *b, int64_t ldb, const float *bias, bool accumulate, float *c, int64_t ldc,
+          void *prepared = nullptr, int64_t offset = 0) {
+  boa_gemm_bf16(ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc, prepared, offset);
 }
 void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const uint16_t *a, int64_t lda,
-          const uint16_t *b, int64_t ldb, const float *bias, bool accumulate, float *c,
-          int64_t ldc) {
-  boa_gemm_bf16_bf16(ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc);
+          const uint16_t *b, int64_t ldb, const float *bias, bool accumulate, float *c, int64_t ldc,
+          void *prepared = nullptr, int64_t offset = 0) {
+  boa_gemm_bf16_bf16(ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc, prepared, offset);
 }
 
 void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const uint16_t *a, int64_t lda,
           const uint16_t *b, int64_t ldb, const float *bias, bool accumulate, uint16_t *c,
-          int64_t ldc) {
-  boa_gemm_bf16_bf16_bf16(ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc);
+          int64_t ldc, void *prepared = nullptr, int64_t offset = 0) {
+  boa_gemm_bf16_bf16_bf16(ta, tb, m, n, k, a, lda, b, ldb, bias, accumulate, c, ldc, prepared,
+                          offset);
 }
 
 /// A matrix of `rows`, or its transpose, with a gap behind each row but the last. What a kernel
@@ -293,18 +295,6 @@ void prepare(bool tb, int64_t n, int64_t k, const uint16_t *, const uint16_t *b,
              void *to) {
   boa_gemm_prepare_bf16_bf16(tb, n, k, b, ldb, to);
 }
-constexpr auto prepared(const float *, const float *, const float *) {
-  return boa_gemm_prepared_f32;
-}
-constexpr auto prepared(const float *, const uint16_t *, const float *) {
-  return boa_gemm_prepared_bf16;
-}
-constexpr auto prepared(const uint16_t *, const uint16_t *, const float *) {
-  return boa_gemm_prepared_bf16_bf16;
-}
-constexpr auto prepared(const uint16_t *, const uint16_t *, const uint16_t *) {
-  return boa_gemm_prepared_bf16_bf16_bf16;
-}
 
 /// Returns whether any product took the form.
 template <typename A, typename B, typename C> bool expectSamePrepared() {
@@ -325,7 +315,7 @@ template <typename A, typename B, typename C> bool expectSamePrepared() {
       gemm(ta, tb, s.m, s.n, s.k, a.data(), ta ? s.m : s.k, b.data(), tb ? s.k : s.n, bias.data(),
            true, want.data(), s.n);
       withThreads([&] {
-        // What no form fills stays, before it and behind it.
+        // A form is written nowhere before its memory, and nowhere behind it.
         constexpr size_t kOffset = 64;
         const size_t floats = size_t(s.k * ((s.n + 15) / 16 * 16));
         const float unused = 17;
@@ -333,16 +323,15 @@ template <typename A, typename B, typename C> bool expectSamePrepared() {
         prepare(tb, s.n, s.k, a.data(), b.data(), tb ? s.k : s.n, memory.data() + kOffset / 4);
         EXPECT_EQ(memory[kOffset / 4 - 1], unused);
         EXPECT_EQ(memory[kOffset / 4 + floats], unused);
-        auto multiply = [&](const B *right, void *form) {
+        auto multiply = [&](const B *right, void *prepared) {
           auto c = before;
-          prepared(a.data(), b.data(), c.data())(ta, tb, s.m, s.n, s.k, a.data(), ta ? s.m : s.k,
-                                                 right, tb ? s.k : s.n, bias.data(), true, c.data(),
-                                                 s.n, form, kOffset);
+          gemm(ta, tb, s.m, s.n, s.k, a.data(), ta ? s.m : s.k, right, tb ? s.k : s.n, bias.data(),
+               true, c.data(), s.n, prepared, kOffset);
           EXPECT_EQ(std::memcmp(c.data(), want.data(), c.size() * sizeof(C)), 0);
         };
         multiply(b.data(), memory.data());
         multiply(b.data(), nullptr);
-        // One row is read as it lies. Other products read the form alone, where there is one.
+        // A product of one row never reads the form. Others read B only if no form was made.
         if (memory[kOffset / 4] == unused || s.m == 1)
           return;
         taken = true;
@@ -369,10 +358,10 @@ TEST_P(EachIsa, ProductsKeepNaN) {
       std::vector<uint16_t> a(k, one), b(k, one);
       a[at] = nan;
       float c = 0;
-      boa_gemm_bf16_bf16(0, 0, 1, 1, k, a.data(), k, b.data(), 1, nullptr, 0, &c, 1);
+      gemm(false, false, 1, 1, k, a.data(), k, b.data(), 1, nullptr, false, &c, 1);
       EXPECT_TRUE(std::isnan(c)) << k << " " << at;
       uint16_t rounded = 0;
-      boa_gemm_bf16_bf16_bf16(0, 0, 1, 1, k, a.data(), k, b.data(), 1, nullptr, 0, &rounded, 1);
+      gemm(false, false, 1, 1, k, a.data(), k, b.data(), 1, nullptr, false, &rounded, 1);
       EXPECT_TRUE(std::isnan(value(rounded))) << k << " " << at;
     }
 }
