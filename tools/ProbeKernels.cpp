@@ -15,6 +15,7 @@
 
 #include "runtime/device/updates.h"
 #include "runtime/kernels/attention.h"
+#include "runtime/kernels/cached_attention.h"
 #include "runtime/kernels/check.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/isa.h"
@@ -61,8 +62,8 @@ model probe(vocab = 256, context = 256, width = 768, heads = 12) {
     return cross_entropy(linear(x, transpose(embed.table)), targets)
   }
 }
-train probe { data = "none"  batch = 2 sequences  steps = 1  optimizer = adamw(lr = 1e-4) }
-plan { place = device }
+train probe { data = "none"  batch = 4 sequences  steps = 1  optimizer = adamw(lr = 1e-4) }
+plan { place = device  micro_batch = 2 sequences }
 )";
 constexpr char kShape[] = "a block of width 768, 512 rows";
 
@@ -70,8 +71,8 @@ constexpr char kShape[] = "a block of width 768, 512 rows";
 // Functions that take the time
 //===----------------------------------------------------------------------===//
 
-enum Kind { kProduct, kAttention, kKinds };
-double secondsOf[kKinds]; // of the calls since it was set to 0; kernels call from one thread
+enum Kind { product, prepare, attention, kinds };
+double secondsOf[kinds]; // of the calls since it was set to 0; kernels call from one thread
 
 template <Kind kind, auto function> struct Timed;
 template <Kind kind, typename... Args, void (*function)(Args...)> struct Timed<kind, function> {
@@ -84,12 +85,10 @@ template <Kind kind, typename... Args, void (*function)(Args...)> struct Timed<k
 };
 
 std::vector<HostSymbol> timedSymbols() {
-#define TIMED(KIND, NAME) Timed<KIND, NAME>::symbol(#NAME)
-  return {TIMED(kProduct, boa_gemm_f32),         TIMED(kProduct, boa_gemm_bf16),
-          TIMED(kProduct, boa_gemm_bf16_bf16),   TIMED(kProduct, boa_gemm_bf16_bf16_bf16),
-          TIMED(kAttention, boa_attention_f32),  TIMED(kAttention, boa_attention_grad_f32),
-          TIMED(kAttention, boa_attention_bf16), TIMED(kAttention, boa_attention_grad_bf16)};
-#undef TIMED
+  return {
+#define BOA_LIBRARY_CALL(KIND, NAME) Timed<KIND, NAME>::symbol(#NAME),
+#include "runtime/kernels/library.def"
+  };
 }
 
 //===----------------------------------------------------------------------===//
@@ -112,10 +111,12 @@ public:
       status = compiled.find(kernels);
     if (!status.ok())
       return status;
-    // No buffer is larger than an entry.
+    // No buffer is larger than an entry. A prepared buffer may be much larger than the others.
     int64_t space = 0;
-    for (const Storage &storage : compiled.program.storages)
-      stride = std::max(stride, storage.bytes);
+    for (const Storage &storage : compiled.program.storages) {
+      int64_t &most = storage.role == "prepared" ? formBytes : stride;
+      most = std::max(most, storage.bytes);
+    }
     count = 2 + compiled.program.optimizer.states.size(); // of an update
     for (const Kernel &kernel : compiled.program.kernels) {
       space = std::max(space, kernel.workspace);
@@ -123,6 +124,7 @@ public:
     }
     // A layer's weights are not in the caches when its turn comes: two sets in turns.
     for (auto [memory, bytes] : {std::pair(&buffers, kSets * int64_t(count) * stride),
+                                 std::pair(&forms, kSets * std::max<int64_t>(formBytes, 1)),
                                  std::pair(&workspace, std::max<int64_t>(space, 1))}) {
       absl::StatusOr<ProbeMemory> made = ProbeMemory::Allocate(bytes);
       if (!made.ok())
@@ -139,20 +141,24 @@ public:
   /// Forward and backward of one layer.
   Times run() {
     std::fill(std::begin(secondsOf), std::end(secondsOf), 0);
-    char *const base = buffers.data() + (turn++ % kSets) * int64_t(count) * stride;
+    const int64_t set = turn++ % kSets;
     std::vector<void *> addresses;
     for (size_t i = 0; i < count; ++i)
-      addresses.push_back(base + int64_t(i) * stride);
+      addresses.push_back(buffers.data() + (set * int64_t(count) + int64_t(i)) * stride);
     const double begin = ProbeNow();
     for (size_t i = 0; i < compiled.program.kernels.size(); ++i)
-      if (isOfBlock(compiled.program.kernels[i]))
-        kernels.table[i](addresses.data(), workspace.data(), nullptr);
+      if (const Kernel &kernel = compiled.program.kernels[i]; isOfBlock(kernel)) {
+        std::vector<void *> list = addresses;
+        if (hasForm(kernel))
+          list[kernel.buffers.size() - 1] = forms.data() + set * formBytes;
+        kernels.table[i](list.data(), workspace.data(), nullptr);
+      }
     const double all = ProbeNow() - begin;
-    const double product = secondsOf[kProduct], attention = secondsOf[kAttention];
-    return {product, attention, all - product - attention};
+    return {secondsOf[product], secondsOf[attention],
+            all - secondsOf[product] - secondsOf[attention]};
   }
 
-  /// What the compiler says that a run costs, in the format of this block.
+  /// The compiler's count of the cost of a run, in the format of this block.
   KernelCost cost() const {
     KernelCost sum;
     for (const Kernel &kernel : compiled.program.kernels)
@@ -171,13 +177,22 @@ public:
 private:
   static constexpr int kSets = 2;
 
-  static bool isOfBlock(const Kernel &kernel) { return kernel.name.rfind("block_", 0) == 0; }
+  static bool isOfBlock(const Kernel &kernel) {
+    return kernel.name == "block_forward" || kernel.name == "block_backward";
+  }
+  /// Whether a training gives a kernel a prepared buffer, which is the last one then.
+  bool hasForm(const Kernel &kernel) const {
+    return llvm::any_of(compiled.program.storages, [&](const Storage &storage) {
+      return storage.role == "prepared" && storage.name == "prepared." + kernel.name;
+    });
+  }
 
   CompiledProgram compiled;
   Kernels kernels = nullptr;
-  ProbeMemory buffers, workspace;
-  int64_t stride = 0; // of a buffer
-  size_t count = 0;   // of buffers of a set
+  ProbeMemory buffers, forms, workspace;
+  int64_t stride = 0;    // of a buffer
+  int64_t formBytes = 0; // of a prepared buffer
+  size_t count = 0;      // of buffers of a set
   int turn = 0;
 };
 
