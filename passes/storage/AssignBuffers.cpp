@@ -22,6 +22,7 @@
 #include "dialect/Config.h"
 #include "passes/Passes.h"
 #include "passes/analysis/Tracer.h"
+#include "passes/storage/Arena.h"
 #include "passes/storage/MemoryNeed.h"
 #include "passes/storage/SlotPools.h"
 #include "runtime/abi/abi.h"
@@ -130,20 +131,6 @@ std::string inBytes(Checked size) {
   return bytes < 0 ? "more than 8 EiB" : FormatBytes(double(bytes));
 }
 
-/// One memory, or both as one: its limit and its contents.
-struct Arena {
-  std::string given; // in words
-  Checked limit = 0; // 0: none
-  Checked used = 0;
-  /// The most bytes that it may hold. No machine has more than the runtime counts.
-  int64_t most() const {
-    const int64_t bytes = limit.value_or(kMostBytes);
-    return bytes == 0 ? kMostBytes : std::min(bytes, kMostBytes);
-  }
-  bool fits() const { return used.AtMost(most()); }
-  bool takes(Checked more) const { return (used + more).AtMost(most()); }
-};
-
 struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
   using AssignBuffersBase::AssignBuffersBase;
 
@@ -246,14 +233,13 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
 
   void setLimits(const MachineSettings &machine) {
     int64_t device = machine.device_memory, host = machine.host_memory;
+    arenas[0].limit = Arena::limitOfDevice(machine);
     if (separate) {
-      arenas[0].limit = device;
       arenas[1].limit = host;
       arenas[0].given = inBytes(device) + " of device";
       arenas[1].given = inBytes(host) + " of host";
       return;
     }
-    arenas[0].limit = Checked(device) + host;
     if (device == 0 && host == 0)
       arenas[0].given = "no limit";
     else if (device && host)
@@ -314,13 +300,7 @@ struct AssignBuffers : impl::AssignBuffersBase<AssignBuffers> {
     setPools(module);
     // Each is at most kMostBytes.
     const int64_t total = (arenas[0].used + arenas[1].used).value_or(-1);
-    // Of one memory the device's share is filled first.
-    if (separate)
-      device = arenas[0].used;
-    else if (int64_t limit = machine.device_memory)
-      device = std::min(limit, total);
-    module->setAttr(kArenaAttr, builder.getI64IntegerAttr(total));
-    module->setAttr(kArenaDeviceAttr, builder.getI64IntegerAttr(device.value_or(-1)));
+    setArenas(module, total, (separate ? arenas[0].used : device).value_or(-1));
     remark::analysis(module.getLoc(),
                      remark::RemarkOpts::name("assign-buffers").category("boa-storage"))
         << "arena of " << remark::metric("bytes", total);

@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialect/Config.h"
 #include "passes/Passes.h"
-#include "passes/analysis/Memory.h"
+#include "passes/storage/Arena.h"
 #include "runtime/abi/abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,42 +27,33 @@ namespace boa {
 
 namespace {
 
-/// A launch, and the outermost loop around it in which all that is prepared stays as it is.
+/// A launch, and the outermost loop around it through which its prepared buffers stay as they are.
 struct Visit {
   LaunchOp launch;
-  LoopOp loop;
-  SmallVector<Value> buffers;
-
-  /// How often the launch runs in a visit.
-  int64_t count() {
-    int64_t count = 1;
-    for (auto inner = launch->getParentOfType<LoopOp>();;
-         inner = inner->getParentOfType<LoopOp>()) {
-      count *= inner.getTripCount();
-      if (inner == loop)
-        return count;
-    }
-  }
+  LoopOp loop = {};
+  SmallVector<Value> buffers = {};
+  int64_t count = 1; // of times that the launch runs in the loop
 };
 
 /// Finds the visit of a launch. Its loop is null if there is none that would save anything.
 Visit findVisit(LaunchOp launch, PreparedAttr prepared) {
-  Visit visit{launch, {}, {}};
-  Operation *outer = nullptr;
-  for (int64_t read : prepared.getReads()) {
-    Value buffer = launch.getReads()[size_t(read)];
-    visit.buffers.push_back(buffer);
-    Operation *here = buffer.getParentBlock()->findAncestorOpInBlock(*launch);
-    if (!outer || outer->isProperAncestor(here))
-      outer = here;
-  }
-  auto isWrittenWithin = [&](Value buffer) {
-    return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
-      return outer->isProperAncestor(user) && hasEffect<MemoryEffects::Write>(user, buffer);
+  Visit visit{launch};
+  for (int64_t read : prepared.getReads())
+    visit.buffers.push_back(launch.getReads()[size_t(read)]);
+  auto keepsAll = [&](LoopOp loop) {
+    return llvm::all_of(visit.buffers, [&](Value buffer) {
+      return loop.isDefinedOutsideOfLoop(buffer) &&
+             llvm::none_of(buffer.getUsers(), [&](Operation *user) {
+               return loop->isAncestor(user) && hasEffect<MemoryEffects::Write>(user, buffer);
+             });
     });
   };
-  visit.loop = dyn_cast<LoopOp>(outer);
-  if (visit.loop && (visit.count() == 1 || llvm::any_of(visit.buffers, isWrittenWithin)))
+  for (auto loop = launch->getParentOfType<LoopOp>(); loop && keepsAll(loop);
+       loop = loop->getParentOfType<LoopOp>()) {
+    visit.loop = loop;
+    visit.count *= loop.getTripCount();
+  }
+  if (visit.count == 1)
     visit.loop = LoopOp();
   return visit;
 }
@@ -94,21 +85,13 @@ struct PrepareOperands : impl::PrepareOperandsBase<PrepareOperands> {
     if (!total || !onDevice)
       return true;
     const MachineSettings machine = Config(module).machine;
-    const bool separate = Memory(module).isSeparate();
     const int64_t bytes = boa_slot_stride(storage.getChunkBytes());
-    const int64_t sum = total.getInt() + bytes;
-    int64_t device = onDevice.getInt() + bytes;
-    const Checked limit =
-        Checked(machine.device_memory) + (separate ? 0 : int64_t(machine.host_memory));
-    const int64_t most = limit.AtMost(0) ? kMostBytes : limit.value_or(kMostBytes);
-    if ((separate ? device : sum) > most)
+    Arena arena;
+    arena.limit = Arena::limitOfDevice(machine);
+    arena.used = (IsSeparate(machine) ? onDevice : total).getInt();
+    if (!arena.takes(bytes))
       return false;
-    // Of one memory the device's share is filled first.
-    if (!separate && machine.device_memory)
-      device = std::min<int64_t>(machine.device_memory, sum);
-    Builder builder(module.getContext());
-    module->setAttr(kArenaAttr, builder.getI64IntegerAttr(sum));
-    module->setAttr(kArenaDeviceAttr, builder.getI64IntegerAttr(device));
+    setArenas(module, total.getInt() + bytes, onDevice.getInt() + bytes);
     return true;
   }
 
@@ -150,7 +133,7 @@ struct PrepareOperands : impl::PrepareOperandsBase<PrepareOperands> {
       int64_t launches = 0;
       for (Visit &visit : visits) {
         insert(visit, storage, prepared);
-        launches += visit.count();
+        launches += visit.count;
       }
       remark::passed(kernel.getLoc(), name)
           << "prepares what @" << kernel.getSymName()
