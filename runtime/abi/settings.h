@@ -242,8 +242,8 @@ inline constexpr SettingAlias kSettingAliases[] = {
 // Values that follow from several settings
 //===----------------------------------------------------------------------===//
 
-/// What the kind of a device means for a program. Beyond these traits, the kind chooses a Target of
-/// the compiler and an engine of the runtime, by `has_image`.
+/// The traits of a kind of device that programs depend on. By `has_image`, the kind also chooses a
+/// Target of the compiler and an engine of the runtime.
 struct DeviceTraits {
   MemoryKind memory;
   bool on_host;         // the processors and the memory of the host are the device's
@@ -279,8 +279,8 @@ inline int64_t CountMicroBatches(const TrainSettings &train, const PlanSettings 
   return train.batch / SequencesOfMicroBatch(train, plan);
 }
 
-/// What a device does each second in a format: operations of matrix products and of attention, and
-/// bytes that all other ops read and write.
+/// The rates of a device in one format, each second: operations of matrix products, operations of
+/// attention, and bytes that all other ops read and write.
 struct Rates {
   double products = 0, attention = 0, bandwidth = 0;
 };
