@@ -6,9 +6,12 @@
 //===----------------------------------------------------------------------===//
 //
 // Compiles a training of one GPT block and runs its kernels as an engine would. Their products and
-// attention are bound to functions that also take the time. The rest of a kernel's time is that of
-// what is between them. The rates are of the costs that the compiler states: they are those
-// that `boa simulate` divides by.
+// attention are bound to functions that also take the time. The rest of a kernel's time goes to the
+// ops between them. A rate is the compiler's count of costs divided by such a time. `boa simulate`
+// divides the same costs by the rate.
+//
+// Prepared buffers hold arbitrary numbers, as the others do. The kernels that make them are not
+// run.
 //
 //===----------------------------------------------------------------------===//
 #include "tools/Probe.h"
