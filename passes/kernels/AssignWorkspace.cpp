@@ -50,8 +50,7 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
       Temporary temporary;
       temporary.alloc = alloc;
       temporary.alignment = std::max<int64_t>(kMemoryAlignment, alloc.getAlignment().value_or(1));
-      temporary.bytes = llvm::alignTo(
-          alloc.getType().getNumElements() * getElementBytes(alloc.getType()), kMemoryAlignment);
+      temporary.bytes = llvm::alignTo(getBytes(alloc.getType()), kMemoryAlignment);
       temporaries.push_back(temporary);
       return WalkResult::advance();
     });

@@ -335,7 +335,7 @@ void countConstants(ModuleOp module) {
   for (Attribute table : boa::getAllTables(module))
     bytes += boa::TableBytes(boa::getTable(table), boa::getElementBytes(boa::getTableType(table)));
   for (auto global : module.getOps<memref::GlobalOp>())
-    bytes += global.getType().getNumElements() * boa::getElementBytes(global.getType());
+    bytes += boa::getBytes(global.getType());
   if (bytes > 0)
     module->setAttr(boa::kConstantsAttr, Builder(module.getContext()).getI64IntegerAttr(bytes));
 }

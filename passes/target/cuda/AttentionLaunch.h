@@ -113,7 +113,7 @@ public:
       Values theirs;
       for (int64_t j = 0; j < laneColumns(); ++j)
         theirs.push_back(load(stream, {k, column(j)}));
-      mlir::Value from = make<mlir::arith::IndexCastOp>(getI32Type(), k);
+      mlir::Value from = toInteger(k);
       mlir::Value *sum = sums.begin();
       for (mlir::Value weight : weights) {
         mlir::Value handed = shuffle(mlir::gpu::ShuffleMode::IDX, weight, from);

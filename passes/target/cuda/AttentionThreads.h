@@ -77,8 +77,7 @@ public:
   mlir::Value startOf(mlir::Value time) {
     if (!shape.documents)
       return {};
-    return make<mlir::arith::IndexCastOp>(getIndexType(),
-                                          load(shape.documents, {batch, inSequence(time)}));
+    return toIndex(load(shape.documents, {batch, inSequence(time)}));
   }
   mlir::Value endOfOwn() { return least(add(first, ownRows), shape.time); }
   /// The row behind the last one of the document of the last own row: the first whose document
@@ -104,7 +103,7 @@ public:
     mlir::Value from = shape.documents ? startOf(first) : index(0);
     if (shape.window == 0)
       return from;
-    mlir::Value ofWindow = make<mlir::arith::SubIOp>(first, index(shape.window - 1));
+    mlir::Value ofWindow = sub(first, index(shape.window - 1));
     ofWindow = select(isLess(first, shape.window), index(0), ofWindow);
     return make<mlir::arith::MaxUIOp>(from, ofWindow);
   }

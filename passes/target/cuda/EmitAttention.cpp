@@ -92,7 +92,7 @@ void emitForward(OpBuilder &builder, kernel::AttentionOp op) {
   Values factors;
   for (int64_t i = 0; i < rows; ++i) {
     Value total = l.reduceSum(results[rows + i]), time = l.ownTime(i);
-    factors.push_back(l.make<arith::DivFOp>(l.number(1), total));
+    factors.push_back(l.divf(l.number(1), total));
     Value lse = l.addf(results[i], l.make<math::LogOp>(total));
     l.storeIf(l.isFirstLane(time), lse, op.getLse(), {l.batch, l.head, time});
   }

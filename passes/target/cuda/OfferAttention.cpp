@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/CudaPasses.h"
 #include "runtime/abi/cuda_calls.h"
 
@@ -28,11 +29,9 @@ using namespace boa;
 
 namespace {
 
-MemRefType typeOf(Value memref) { return cast<MemRefType>(memref.getType()); }
-
 /// Whether the rows are in bf16, and those of all sequences evenly apart.
 bool hasEvenRows(Value memref) {
-  MemRefType type = typeOf(memref);
+  MemRefType type = memrefOf(memref);
   SmallVector<int64_t> strides;
   int64_t offset;
   return type.getElementType().isBF16() && type.hasStaticShape() && type.getRank() == 3 &&
@@ -47,25 +46,25 @@ struct CudaOfferAttention : boa::impl::CudaOfferAttentionBase<CudaOfferAttention
         offer(forward, BOA_CUDA_ATTENTION_SCRATCH);
       else if (auto grad = dyn_cast<kernel::AttentionGradOp>(op))
         offer(grad, boa_cuda_attention_grad_scratch(
-                        typeOf(grad.getQ()).getDimSize(0), typeOf(grad.getQ()).getDimSize(1),
+                        memrefOf(grad.getQ()).getDimSize(0), memrefOf(grad.getQ()).getDimSize(1),
                         grad.getHeads(), grad.getKvHeads(), getColumns(grad)));
     }
   }
 
   /// The number of columns of a head.
   template <typename Op> static int64_t getColumns(Op op) {
-    return typeOf(op.getQ()).getShape().back() / static_cast<int64_t>(op.getHeads());
+    return memrefOf(op.getQ()).getShape().back() / static_cast<int64_t>(op.getHeads());
   }
 
   template <typename Op> static void offer(Op op, int64_t scratchBytes) {
     constexpr int64_t kElements = 8; // in 16 bytes
     bool isOffered = scratchBytes > 0 && getColumns(op) % kElements == 0 && !op.getWindow() &&
-                     !op.getDocumentStarts() && typeOf(op.getLse()).getElementType().isF32() &&
-                     typeOf(op.getLse()).getLayout().isIdentity();
+                     !op.getDocumentStarts() && memrefOf(op.getLse()).getElementType().isF32() &&
+                     memrefOf(op.getLse()).getLayout().isIdentity();
     for (Value operand : op->getOperands())
       isOffered &= operand == op.getLse() || hasEvenRows(operand);
     if (!isOffered) {
-      if (typeOf(op.getQ()).getElementType().isBF16())
+      if (memrefOf(op.getQ()).getElementType().isBF16())
         warn(op, scratchBytes);
       return;
     }
@@ -109,7 +108,7 @@ struct CudaOfferAttention : boa::impl::CudaOfferAttentionBase<CudaOfferAttention
   static Value create(OpBuilder &builder, kernel::AttentionGradOp op, Value scratch) {
     Value delta = memref::AllocOp::create(
         builder, op.getLoc(),
-        MemRefType::get(typeOf(op.getLse()).getShape(), builder.getF32Type()));
+        MemRefType::get(memrefOf(op.getLse()).getShape(), builder.getF32Type()));
     return kernel::OfferAttentionGradOp::create(
         builder, op.getLoc(), builder.getI1Type(), op.getQ(), op.getK(), op.getV(), op.getY(),
         op.getLse(), op.getDy(), op.getDq(), op.getDk(), op.getDv(), delta, scratch, op.getHeads(),

@@ -158,7 +158,7 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
     int64_t bytes = 0;
     for (const DeviceArgument &argument : arguments)
       if (auto memref = dyn_cast<MemRefType>(argument.type))
-        bytes += memref.getNumElements() * getElementBytes(memref);
+        bytes += getBytes(memref);
     func->setAttr(kMemoryAttr, builder.getI64IntegerAttr(bytes));
 
     builder.setInsertionPointToStart(&func.getBody().front());

@@ -36,7 +36,7 @@ namespace {
 bool overlap(Value a, Value b) { return getMemoryRoot(a) == getMemoryRoot(b) && mayOverlap(a, b); }
 
 bool hasSameStrides(Value a, Value b) {
-  auto x = cast<MemRefType>(a.getType()), y = cast<MemRefType>(b.getType());
+  auto x = memrefOf(a), y = memrefOf(b);
   return x.getShape() == y.getShape() && x.getElementType() == y.getElementType() &&
          x.getStridesAndOffset().first == y.getStridesAndOffset().first;
 }
@@ -68,8 +68,7 @@ struct CudaReadAddendsInPlace : boa::impl::CudaReadAddendsInPlaceBase<CudaReadAd
           product.setAccumulate(false);
           remark::passed(product.getLoc(),
                          remark::RemarkOpts::name("read-addends-in-place").category("boa-kernel"))
-              << remark::metric("elements",
-                                cast<MemRefType>(product.getC().getType()).getNumElements());
+              << remark::metric("elements", memrefOf(product.getC()).getNumElements());
           copy.erase();
         }
   }
