@@ -16,8 +16,6 @@
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/kernels/KernelPasses.h"
 
-#include "mlir/IR/Remarks.h"
-
 #include "llvm/Support/MathExtras.h"
 
 namespace boa {
@@ -72,8 +70,7 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
     int64_t apart = 0;
     for (const Temporary &temporary : temporaries)
       apart += temporary.bytes;
-    remark::analysis(kernel.getLoc(),
-                     remark::RemarkOpts::name("assign-workspace").category("boa-kernel"))
+    remark::analysis(kernel.getLoc(), kernelRemark("assign-workspace"))
         << "in @" << kernel.getSymName() << ": "
         << remark::metric("temporaries", int64_t(temporaries.size()))
         << remark::metric("bytes", total) << remark::metric("apart", apart);

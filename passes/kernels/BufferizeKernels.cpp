@@ -18,7 +18,6 @@
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/Transforms.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
-#include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/SubsetOpInterface.h"
 
 namespace boa {
@@ -365,7 +364,7 @@ struct BufferizeKernels : boa::impl::BufferizeKernelsBase<BufferizeKernels> {
         return signalPassFailure();
       int64_t temporaries = 0;
       func.walk([&](memref::AllocOp) { ++temporaries; });
-      remark::analysis(func.getLoc(), remark::RemarkOpts::name("bufferize").category("boa-kernel"))
+      remark::analysis(func.getLoc(), boa::kernelRemark("bufferize"))
           << "in @" << func.getName() << ": " << remark::metric("temporaries", temporaries)
           << remark::metric("copies", copies);
     }

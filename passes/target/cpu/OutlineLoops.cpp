@@ -26,8 +26,6 @@
 #include "passes/kernels/RegionOutlining.h"
 #include "passes/target/cpu/CpuPasses.h"
 
-#include "mlir/IR/Remarks.h"
-
 namespace boa {
 #define GEN_PASS_DEF_CPUOUTLINELOOPS
 #include "passes/target/cpu/CpuPasses.h.inc"
@@ -52,8 +50,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
         if (failed(outline(kernel, loop, i)))
           return signalPassFailure();
     }
-    remark::passed(getOperation().getLoc(),
-                   remark::RemarkOpts::name("outline-loops").category("boa-kernel"))
+    remark::passed(getOperation().getLoc(), kernelRemark("outline-loops"))
         << remark::metric("loops", count) << remark::metric("functions", functions);
   }
 

@@ -20,12 +20,16 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
+#include <limits>
 
 namespace boa {
 
 constexpr int64_t kWarps = 4, kThreads = kWarpLanes * kWarps;
 /// The rows of the stream's tiles. In f32 each lane has one.
 constexpr int64_t kStreamRows = kWarpLanes;
+/// The score of a key that is not seen. If a row has no other scores, it has no maximum to be
+/// subtracted: the result is NaN, as on a CPU.
+constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 /// The arguments of an op, the same for forward and gradient.
 struct AttentionShape {

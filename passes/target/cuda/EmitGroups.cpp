@@ -19,7 +19,6 @@
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/GPU/Utils/GPUUtils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/Remarks.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -134,8 +133,7 @@ void joinWholes(Block &block) {
         hoistMemory(group, last);
         Block &into = last.getBodyRegion().front();
         into.getOperations().splice(into.end(), group.getBodyRegion().front().getOperations());
-        remark::passed(group.getLoc(),
-                       remark::RemarkOpts::name("emit-groups").category("boa-kernel"))
+        remark::passed(group.getLoc(), kernelRemark("emit-groups"))
             << "joined with the group before it";
         group.erase();
         continue;

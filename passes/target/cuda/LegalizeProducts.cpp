@@ -17,8 +17,6 @@
 #include "passes/target/cuda/CudaPasses.h"
 #include "runtime/abi/cuda_calls.h"
 
-#include "mlir/IR/Remarks.h"
-
 namespace boa {
 #define GEN_PASS_DEF_CUDALEGALIZEPRODUCTS
 #include "passes/target/cuda/CudaPasses.h.inc"
@@ -72,7 +70,7 @@ struct CudaLegalizeProducts : boa::impl::CudaLegalizeProductsBase<CudaLegalizePr
     if (narrowA != narrowB) {
       OpOperand &narrow = narrowA ? product.getAMutable() : product.getBMutable();
       if (narrow.get() == last.narrow)
-        remark::passed(loc, remark::RemarkOpts::name("legalize-products").category("boa-kernel"))
+        remark::passed(loc, kernelRemark("legalize-products"))
             << "reads an operand that an earlier product widened";
       else
         last = {narrow.get(), convert(builder, loc, narrow.get(), builder.getF32Type())};

@@ -20,10 +20,6 @@
 #include "passes/target/cuda/AttentionThreads.h"
 #include "passes/target/cuda/TensorCores.h"
 
-#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
-
-#include <limits>
-
 using namespace mlir;
 using namespace boa;
 
@@ -37,7 +33,6 @@ constexpr int64_t kSlots = 2; // tiles of an operand in shared memory
 constexpr int64_t kChunk = 8; // elements of one copy
 constexpr int64_t kOwnRows = kWarps * kTileRows;
 constexpr double kLog2e = 1.4426950408889634;
-constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 /// The numbers of some tiles of the stream: [from, to).
 struct Range {
@@ -110,22 +105,19 @@ public:
       Value row = mul(make<arith::MinUIOp>(number, last), streamRows);
       for (int64_t i : {0, 1})
         copyTile(i, row, slotOf(number), ofHead);
-      return nvgpu::DeviceAsyncCreateGroupOp::create(
-                 *this, nvgpu::DeviceAsyncTokenType::get(getContext()), ValueRange())
-          .getAsyncToken();
+      return endCopies(*this);
     };
     barrier(); // who still reads the tiles before
     Value copied = begin(ranges.front().from);
-    auto wait = [&] { nvgpu::DeviceAsyncWaitOp::create(*this, copied, getI32IntegerAttr(0)); };
     for (const Range &range : ranges)
       carried =
           loop(range.from, range.to, 1, std::move(carried), [&](Value number, Values &inside) {
-            wait();
+            waitForCopies(*this, copied);
             barrier();
             begin(add(number, 1));
             body(mul(number, streamRows), slotOf(number), range.isMasked, inside);
           });
-    wait();
+    waitForCopies(*this, copied);
     return carried;
   }
 

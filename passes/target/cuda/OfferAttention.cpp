@@ -17,8 +17,6 @@
 #include "passes/target/cuda/CudaPasses.h"
 #include "runtime/abi/cuda_calls.h"
 
-#include "mlir/IR/Remarks.h"
-
 namespace boa {
 #define GEN_PASS_DEF_CUDAOFFERATTENTION
 #include "passes/target/cuda/CudaPasses.h.inc"
@@ -73,8 +71,7 @@ struct CudaOfferAttention : boa::impl::CudaOfferAttentionBase<CudaOfferAttention
     Value scratch =
         memref::AllocOp::create(builder, loc, MemRefType::get({scratchBytes}, builder.getI8Type()),
                                 builder.getI64IntegerAttr(BOA_CUDA_LIBRARY_ALIGNMENT));
-    remark::passed(loc, remark::RemarkOpts::name("offer-attention").category("boa-kernel"))
-        << remark::metric("scratch", scratchBytes);
+    remark::passed(loc, kernelRemark("offer-attention")) << remark::metric("scratch", scratchBytes);
     Value isTaken = create(builder, op, scratch);
     Value isLeft = arith::XOrIOp::create(
         builder, loc, isTaken, arith::ConstantIntOp::create(builder, loc, true, /*width=*/1));

@@ -9,8 +9,6 @@
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/TensorCores.h"
 
-#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
-
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -154,24 +152,19 @@ SmallVector<Value> ProductLaunch::stream(Values sums,
     Value deep = mul(least(number, strips - 1), depth()), strip = rem(number, kStrips);
     a.copy(thread, threads, row, deep, strip);
     b.copy(thread, threads, column, deep, strip);
-    return nvgpu::DeviceAsyncCreateGroupOp::create(
-               *this, nvgpu::DeviceAsyncTokenType::get(getContext()), ValueRange())
-        .getAsyncToken();
+    return endCopies(*this);
   };
   Value group;
   for (int64_t i = 0; i + 1 < kStrips; ++i)
     group = begin(index(i));
-  auto wait = [&](int32_t latest) {
-    nvgpu::DeviceAsyncWaitOp::create(*this, group, getI32IntegerAttr(latest));
-  };
   sums = loop(index(0), index(strips), 1, std::move(sums), [&](Value number, Values &inside) {
     // All but the latest group are there, for all threads. None reads the strip before any more.
-    wait(kStrips - 2);
+    waitForCopies(*this, group, kStrips - 2);
     barrier();
     begin(add(number, kStrips - 1));
     multiply(rem(number, kStrips), inside);
   });
-  wait(0); // for what nobody reads
+  waitForCopies(*this, group); // for what nobody reads
   return sums;
 }
 

@@ -21,8 +21,6 @@
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/CudaPasses.h"
 
-#include "mlir/IR/Remarks.h"
-
 namespace boa {
 #define GEN_PASS_DEF_CUDAREADADDENDSINPLACE
 #include "passes/target/cuda/CudaPasses.h.inc"
@@ -66,8 +64,7 @@ struct CudaReadAddendsInPlace : boa::impl::CudaReadAddendsInPlaceBase<CudaReadAd
         if (kernel::GemmOp product = findProduct(copy)) {
           product.getAddendMutable().assign(copy.getInputs()[0]);
           product.setAccumulate(false);
-          remark::passed(product.getLoc(),
-                         remark::RemarkOpts::name("read-addends-in-place").category("boa-kernel"))
+          remark::passed(product.getLoc(), kernelRemark("read-addends-in-place"))
               << remark::metric("elements", memrefOf(product.getC()).getNumElements());
           copy.erase();
         }

@@ -19,8 +19,6 @@
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/CudaPasses.h"
 
-#include "mlir/IR/Remarks.h"
-
 namespace boa {
 #define GEN_PASS_DEF_CUDASPLITPRODUCTS
 #include "passes/target/cuda/CudaPasses.h.inc"
@@ -126,8 +124,7 @@ struct CudaSplitProducts : boa::impl::CudaSplitProductsBase<CudaSplitProducts> {
         mapping.map(bias, slice(builder, bias, /*columns=*/true, begin, count));
       return cast<kernel::GemmOp>(builder.clone(*product, mapping));
     };
-    remark::passed(product.getLoc(),
-                   remark::RemarkOpts::name("split-products").category("boa-kernel"))
+    remark::passed(product.getLoc(), kernelRemark("split-products"))
         << remark::metric("columns", all) << remark::metric("aligned", many);
     part(many, all - many);
     kernel::GemmOp rest = part(0, many);

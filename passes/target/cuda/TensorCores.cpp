@@ -37,6 +37,15 @@ void boa::copyChunk(ThreadBuilder &b, Value from, ValueRange at, Value to, Value
                                    /*bypassL1=*/b.getUnitAttr());
 }
 
+Value boa::endCopies(ThreadBuilder &b) {
+  auto token = nvgpu::DeviceAsyncTokenType::get(b.getContext());
+  return nvgpu::DeviceAsyncCreateGroupOp::create(b, token, ValueRange()).getAsyncToken();
+}
+
+void boa::waitForCopies(ThreadBuilder &b, Value group, int32_t latest) {
+  nvgpu::DeviceAsyncWaitOp::create(b, group, b.getI32IntegerAttr(latest));
+}
+
 static Value asRegister(ThreadBuilder &b, Value pair) {
   Value word = b.make<vector::BitCastOp>(VectorType::get({1}, b.getI32Type()), pair);
   return b.make<vector::ExtractOp>(word, 0);
