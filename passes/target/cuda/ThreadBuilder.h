@@ -34,19 +34,19 @@ public:
   using CodeBuilder::CodeBuilder;
 
   // Memory.
-  mlir::Value load(mlir::Value memref, mlir::ValueRange at);
-  mlir::Value load(mlir::Value memref, mlir::AffineMap map, mlir::ValueRange ivs);
-  void store(mlir::Value value, mlir::Value memref, mlir::ValueRange at);
-  void store(mlir::Value value, mlir::Value memref, mlir::AffineMap map, mlir::ValueRange ivs);
+  Value load(Value memref, mlir::ValueRange at);
+  Value load(Value memref, mlir::AffineMap map, mlir::ValueRange ivs);
+  void store(Value value, Value memref, mlir::ValueRange at);
+  void store(Value value, Value memref, mlir::AffineMap map, mlir::ValueRange ivs);
   void barrier();
 
   // Other lanes of the warp.
-  mlir::Value shuffle(mlir::gpu::ShuffleMode mode, mlir::Value value, int64_t offset);
-  mlir::Value shuffle(mlir::gpu::ShuffleMode mode, mlir::Value value, mlir::Value offset);
+  Value shuffle(mlir::gpu::ShuffleMode mode, Value value, int64_t offset);
+  Value shuffle(mlir::gpu::ShuffleMode mode, Value value, Value offset);
   /// Combines the values of the lanes that differ in bits from `least` to below `end`, pair by
   /// pair. Each has the result.
-  mlir::Value combineLanes(mlir::Value value, int64_t least, int64_t end,
-                           llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
+  Value combineLanes(Value value, int64_t least, int64_t end,
+                     llvm::function_ref<Value(Value, Value)> combine);
 };
 
 /// Creates a launch of `grid` blocks of x * y threads. The builder goes to its body.
@@ -72,7 +72,7 @@ createDeviceFunction(mlir::OpBuilder &builder, mlir::Location loc, const llvm::T
 class FunctionBuilder : public ThreadBuilder {
 public:
   FunctionBuilder(mlir::gpu::GPUModuleOp device, mlir::Location loc, const llvm::Twine &name,
-                  llvm::ArrayRef<DeviceArgument> arguments, llvm::ArrayRef<mlir::Type> shared,
+                  llvm::ArrayRef<DeviceArgument> arguments, llvm::ArrayRef<Type> shared,
                   llvm::ArrayRef<int64_t> grid, int64_t threads)
       : ThreadBuilder(OpBuilder::atBlockEnd(device.getBody()), loc),
         func(createDeviceFunction(*this, loc, name, arguments, shared, grid, {threads, 1, 1})) {
@@ -81,10 +81,10 @@ public:
     thread = make<mlir::gpu::ThreadIdOp>(mlir::gpu::Dimension::x);
   }
   void finish() { mlir::gpu::ReturnOp::create(*this); }
-  mlir::Value argument(unsigned i) { return func.getArgument(i); }
-  mlir::Value shared(unsigned i) { return func.getWorkgroupAttributions()[i]; }
+  Value argument(unsigned i) { return func.getArgument(i); }
+  Value shared(unsigned i) { return func.getWorkgroupAttributions()[i]; }
 
-  mlir::Value block, thread;
+  Value block, thread;
 
 private:
   mlir::gpu::GPUFuncOp func;
