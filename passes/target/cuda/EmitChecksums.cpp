@@ -46,6 +46,7 @@ public:
       : ChecksumEmitter(device, bytes, SumThreads(bytes), Builder(device.getContext())) {}
 
   void emit() {
+    Value block = getBlockId(), thread = getThreadId();
     Value lane = rem(thread, kChecksumLanes), which = div(thread, kChecksumLanes);
     Value carries = isLess(thread, kChecksumLanes);
     Value chunk = mul(block, bytes / kWord), keys = argument(1);

@@ -43,11 +43,6 @@ SmallVector<DeviceArgument> argumentsOf(ArrayRef<Type> types) {
                              [](Type type) { return DeviceArgument{type, kMemoryAlignment}; });
 }
 
-/// The place of a thread among all threads of a launch.
-Value placeOf(FunctionBuilder &b, int64_t threads) {
-  return b.add(b.mul(b.block, threads), b.thread);
-}
-
 //===----------------------------------------------------------------------===//
 // Updates
 //===----------------------------------------------------------------------===//
@@ -105,7 +100,9 @@ private:
       scales.push_back(isCode(type) ? b->argument(next++) : Value());
     }
     Value gradients = b->argument(next);
-    Value place = placeOf(*b, kUpdateThreads), first = b->mul(place, kUpdateElements);
+    thread = b->getThreadId();
+    Value place = b->add(b->mul(b->getBlockId(), kUpdateThreads), thread);
+    Value first = b->mul(place, kUpdateElements);
     // The elements of a thread are in one block of codes.
     Value block = b->div(place, kThreadsOfBlock);
     SmallVector<Value> scalars;
@@ -142,8 +139,7 @@ private:
       if (isCode(state.second)) {
         newScale = scaleOf(all, number);
         const Value to = scales[number];
-        b->when(b->isZero(b->rem(b->thread, kThreadsOfBlock)),
-                [&] { b->store(newScale, to, block); });
+        b->when(b->isZero(b->rem(thread, kThreadsOfBlock)), [&] { b->store(newScale, to, block); });
       }
       for (Element &element : all) {
         Value &value = element.states[number];
@@ -214,18 +210,18 @@ private:
     Value most = magnitude(*b, all[0].states[number]);
     for (const Element &element : all.drop_front())
       most = greater(most, magnitude(*b, element.states[number]));
-    Value memory = b->shared(0), lane = b->rem(b->thread, kThreadsOfBlock);
+    Value memory = b->shared(0), lane = b->rem(thread, kThreadsOfBlock);
     b->barrier(); // the state before is read
-    b->store(most, memory, b->thread);
+    b->store(most, memory, thread);
     for (int64_t width = kThreadsOfBlock / 2; width > 0; width /= 2) {
       b->barrier();
       b->when(b->isLess(lane, width), [&] {
-        Value other = b->load(memory, b->add(b->thread, width));
-        b->store(greater(b->load(memory, b->thread), other), memory, b->thread);
+        Value other = b->load(memory, b->add(thread, width));
+        b->store(greater(b->load(memory, thread), other), memory, thread);
       });
     }
     b->barrier();
-    Value begin = b->sub(b->thread, lane);
+    Value begin = b->sub(thread, lane);
     return b->floatOf(b->load(memory, begin));
   }
 
@@ -243,7 +239,7 @@ private:
   SmallVector<std::pair<StringRef, Type>> states;
   const bool hasLow;
   FunctionBuilder *b = nullptr;
-  Value scale, rate, notFinite;
+  Value thread, scale, rate, notFinite;
 };
 
 //===----------------------------------------------------------------------===//
@@ -266,7 +262,7 @@ void emitNorm(gpu::GPUModuleOp device, GroupOp group) {
                    MemRefType::get({count}, f64)}),
       {getWorkgroupType({kNormThreads}, f64)},
       {int64_t(llvm::divideCeil(count, kNormThreads / kSumLanes)), 1, 1}, kNormThreads);
-  Value place = placeOf(b, kNormThreads);
+  Value thread = b.getThreadId(), place = b.add(b.mul(b.getBlockId(), kNormThreads), thread);
   Value lane = b.rem(place, kSumLanes), which = b.div(place, kSumLanes);
 
   // Where the block begins and its parameter ends; of none, behind the last, nowhere.
@@ -305,17 +301,17 @@ void emitNorm(gpu::GPUModuleOp device, GroupOp group) {
              [&](Value at, SmallVector<Value> &next) { next[0] = addSquares(at, 1, next[0]); })[0];
 
   Value memory = b.shared(0);
-  b.store(sum, memory, b.thread);
+  b.store(sum, memory, thread);
   for (int64_t width = kSumLanes / 2; width > 0; width /= 2) {
     b.barrier();
     b.when(b.isLess(lane, width), [&] {
-      Value other = b.load(memory, b.add(b.thread, width));
-      b.store(b.addf(b.load(memory, b.thread), other), memory, b.thread);
+      Value other = b.load(memory, b.add(thread, width));
+      b.store(b.addf(b.load(memory, thread), other), memory, thread);
     });
   }
   // Of the first lane its own last sum: nobody else wrote there.
   b.when(b.both(b.isZero(lane), b.isLess(which, count)),
-         [&] { b.store(b.load(memory, b.thread), b.argument(1), which); });
+         [&] { b.store(b.load(memory, thread), b.argument(1), which); });
   b.finish();
 }
 

@@ -77,14 +77,12 @@ public:
       : ThreadBuilder(OpBuilder::atBlockEnd(device.getBody()), loc),
         func(createDeviceFunction(*this, loc, name, arguments, shared, grid, {threads, 1, 1})) {
     setInsertionPointToStart(&func.getBody().front());
-    block = make<mlir::gpu::BlockIdOp>(mlir::gpu::Dimension::x);
-    thread = make<mlir::gpu::ThreadIdOp>(mlir::gpu::Dimension::x);
   }
   void finish() { mlir::gpu::ReturnOp::create(*this); }
   Value argument(unsigned i) { return func.getArgument(i); }
   Value shared(unsigned i) { return func.getWorkgroupAttributions()[i]; }
-
-  Value block, thread;
+  Value getBlockId() { return make<mlir::gpu::BlockIdOp>(mlir::gpu::Dimension::x); }
+  Value getThreadId() { return make<mlir::gpu::ThreadIdOp>(mlir::gpu::Dimension::x); }
 
 private:
   mlir::gpu::GPUFuncOp func;
