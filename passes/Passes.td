@@ -45,7 +45,7 @@ def OutlineKernels : BoaPass<"boa-outline-kernels"> {
 def ConvertBoaToRuntime : BoaPass<"convert-boa-to-runtime"> {
   let summary = "entry points to functions that call the runtime's C ABI";
   let description = [{
-    Each op of the storage phase becomes a call of runtime/abi/abi.h. Storages, groups and kernels
+    Each op of the storage phase becomes a call of runtime/abi/calls.def. Storages, groups and kernels
     become their numbers, in the order in which they stand; loops stay loops. The settings, the
     storages and the groups are in the descriptor, the JSON text of @boa_program.
 

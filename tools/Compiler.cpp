@@ -9,7 +9,7 @@
 #include "dialect/Config.h"
 #include "frontend/IRGen.h"
 #include "passes/kernels/KernelPipeline.h"
-#include "passes/target/cuda/CudaPipeline.h"
+#include "passes/target/Target.h"
 #include "runtime/data/tokens.h"
 #include "runtime/device/cuda/blas.h"
 #include "runtime/device/simulated.h"

@@ -6,8 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/KernelPipeline.h"
-#include "passes/target/cpu/CpuPipeline.h"
-#include "passes/target/cuda/CudaPipeline.h"
+#include "passes/target/Target.h"
 #include "passes/Passes.h"
 #include "passes/Pipeline.h"
 

@@ -16,8 +16,6 @@
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/kernels/KernelPasses.h"
 
-#include "mlir/IR/Remarks.h"
-
 #include "llvm/Support/MathExtras.h"
 
 namespace boa {
@@ -50,8 +48,7 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
       Temporary temporary;
       temporary.alloc = alloc;
       temporary.alignment = std::max<int64_t>(kMemoryAlignment, alloc.getAlignment().value_or(1));
-      temporary.bytes = llvm::alignTo(
-          alloc.getType().getNumElements() * getElementBytes(alloc.getType()), kMemoryAlignment);
+      temporary.bytes = llvm::alignTo(getBytes(alloc.getType()), kMemoryAlignment);
       temporaries.push_back(temporary);
       return WalkResult::advance();
     });
@@ -73,8 +70,7 @@ struct AssignWorkspace : boa::impl::AssignWorkspaceBase<AssignWorkspace> {
     int64_t apart = 0;
     for (const Temporary &temporary : temporaries)
       apart += temporary.bytes;
-    remark::analysis(kernel.getLoc(),
-                     remark::RemarkOpts::name("assign-workspace").category("boa-kernel"))
+    remark::analysis(kernel.getLoc(), kernelRemark("assign-workspace"))
         << "in @" << kernel.getSymName() << ": "
         << remark::metric("temporaries", int64_t(temporaries.size()))
         << remark::metric("bytes", total) << remark::metric("apart", apart);

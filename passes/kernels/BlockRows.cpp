@@ -18,7 +18,6 @@
 #include "passes/kernels/RowChain.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Remarks.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -81,11 +80,11 @@ void ChainRewriter::emit(OpBuilder &builder, const RowBlock &block, bool first) 
       } else if (Value here = made.lookupOrNull(value)) {
         operands.push_back(here);
       } else if (init && isa_and_nonnull<tensor::EmptyOp>(from)) {
-        operands.push_back(empty(loc, tensorTypeOf(value)));
+        operands.push_back(empty(loc, tensorOf(value)));
       } else if (auto fill = dyn_cast_or_null<linalg::FillOp>(init ? from : nullptr)) {
-        operands.push_back(linalg::FillOp::create(builder, loc, fill.getInputs()[0],
-                                                  empty(loc, tensorTypeOf(value)))
-                               .getResult(0));
+        operands.push_back(
+            linalg::FillOp::create(builder, loc, fill.getInputs()[0], empty(loc, tensorOf(value)))
+                .getResult(0));
       } else if (init) {
         operands.push_back(block.extract(builder, loc, sum ? sum : value));
       } else {
@@ -101,7 +100,7 @@ void ChainRewriter::emit(OpBuilder &builder, const RowBlock &block, bool first) 
       gemm.setAccumulate(gemm.getAccumulate() || (member.sums && !first));
     for (auto [result, part] : llvm::zip(op->getResults(), clone->getResults())) {
       if (!member.sums)
-        part.setType(block.getType(tensorTypeOf(result)));
+        part.setType(block.getType(tensorOf(result)));
       auto it = whole.find(result);
       if (it != whole.end())
         it->second = member.sums ? Value(part) : block.insert(builder, loc, part, it->second);
@@ -121,8 +120,8 @@ void ChainRewriter::rewrite(ArrayRef<RowBlock> blocks) {
       Value init = cast<DestinationStyleOpInterface>(op).getTiedOpOperand(result)->get();
       if (!sums && (chain.makes(init) ||
                     isa_and_nonnull<tensor::EmptyOp, linalg::FillOp>(init.getDefiningOp())))
-        init = tensor::EmptyOp::create(builder, op->getLoc(), tensorTypeOf(result).getShape(),
-                                       tensorTypeOf(result).getElementType());
+        init = tensor::EmptyOp::create(builder, op->getLoc(), tensorOf(result).getShape(),
+                                       tensorOf(result).getElementType());
       whole[result] = init;
     }
   for (const RowBlock &block : blocks)
@@ -162,13 +161,13 @@ struct BlockRows : boa::impl::BlockRowsBase<BlockRows> {
   }
 
   static bool widens(kernel::GemmOp product) {
-    int64_t columns = tensorTypeOf(product.getC()).getShape().back();
-    return !product.getTransposeA() && columns > tensorTypeOf(product.getA()).getShape().back();
+    int64_t columns = tensorOf(product.getC()).getShape().back();
+    return !product.getTransposeA() && columns > tensorOf(product.getA()).getShape().back();
   }
 
   void tryBlocks(kernel::GemmOp product, llvm::DenseSet<Operation *> &gone) {
     Location loc = product.getLoc();
-    auto remark = remark::RemarkOpts::name("block-rows").category("boa-kernel");
+    auto remark = kernelRemark("block-rows");
     RowChain chain(product);
     std::optional<std::string> why = chain.find();
     int64_t count = llvm::product_of(chain.getRows());

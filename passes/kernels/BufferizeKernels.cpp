@@ -18,7 +18,6 @@
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/Transforms.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
-#include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/SubsetOpInterface.h"
 
 namespace boa {
@@ -335,7 +334,7 @@ void countConstants(ModuleOp module) {
   for (Attribute table : boa::getAllTables(module))
     bytes += boa::TableBytes(boa::getTable(table), boa::getElementBytes(boa::getTableType(table)));
   for (auto global : module.getOps<memref::GlobalOp>())
-    bytes += global.getType().getNumElements() * boa::getElementBytes(global.getType());
+    bytes += boa::getBytes(global.getType());
   if (bytes > 0)
     module->setAttr(boa::kConstantsAttr, Builder(module.getContext()).getI64IntegerAttr(bytes));
 }
@@ -365,7 +364,7 @@ struct BufferizeKernels : boa::impl::BufferizeKernelsBase<BufferizeKernels> {
         return signalPassFailure();
       int64_t temporaries = 0;
       func.walk([&](memref::AllocOp) { ++temporaries; });
-      remark::analysis(func.getLoc(), remark::RemarkOpts::name("bufferize").category("boa-kernel"))
+      remark::analysis(func.getLoc(), boa::kernelRemark("bufferize"))
           << "in @" << func.getName() << ": " << remark::metric("temporaries", temporaries)
           << remark::metric("copies", copies);
     }

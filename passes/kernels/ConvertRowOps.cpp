@@ -86,159 +86,116 @@ Value joinHeads(PatternRewriter &rewriter, Location loc, Value x, std::optional<
   return tensor::CollapseShapeOp::create(rewriter, loc, x, grouping);
 }
 
-/// 1 / sqrt(sum / width + eps) for each row.
-Value inverseDeviation(LinalgBuilder &linalg, Value sum, int64_t width, double eps) {
-  return linalg.elementwise(tensorOf(sum), {sum}, [&](ArrayRef<Scalar> a) {
-    return 1.0 / (a[0] / static_cast<double>(width) + eps).sqrt();
-  });
-}
+/// What a norm makes of each row: n = (x - mean) r with r = 1 / sqrt(variance + eps), or n = x r
+/// for a norm by the root mean square.
+struct RowNorm {
+  Value mean, inverse; // r; the mean may be null
+  int64_t width;
 
-/// sum / width for each row.
-Value meanOf(LinalgBuilder &linalg, Value sum, int64_t width) {
-  return linalg.elementwise(tensorOf(sum), {sum},
-                            [&](ArrayRef<Scalar> a) { return a[0] / static_cast<double>(width); });
-}
+  /// The statistics take two passes over the row: the difference of two large sums would lose
+  /// digits.
+  RowNorm(LinalgBuilder &linalg, Value x, double eps, bool hasMean)
+      : width(tensorOf(x).getShape().back()) {
+    SmallVector<Input> inputs{x};
+    if (hasMean) {
+      mean = divide(linalg, sumRows(linalg, tensorOf(x), {x}, identity));
+      inputs.push_back({mean, Indexing::Leading});
+    }
+    Value squares = sumRows(linalg, tensorOf(x), inputs, [&](ArrayRef<Scalar> a) {
+      Scalar d = hasMean ? a[0] - a[1] : a[0];
+      return d * d;
+    });
+    inverse = linalg.elementwise(tensorOf(squares), {squares}, [&](ArrayRef<Scalar> a) {
+      return 1.0 / (a[0] / static_cast<double>(width) + eps).sqrt();
+    });
+  }
 
-/// Mean and inverse deviation of each row of x, in two passes over the row: the
-/// difference of two large sums would lose digits.
-std::pair<Value, Value> rowStatistics(LinalgBuilder &linalg, Value x, double eps) {
-  RankedTensorType type = tensorOf(x);
-  int64_t width = type.getShape().back();
-  Value sum = linalg.reduceRows(type, Reduction::Sum, {x}, identity);
-  Value mean = meanOf(linalg, sum, width);
-  Value squares = linalg.reduceRows(type, Reduction::Sum, {x, {mean, Indexing::Leading}},
-                                    [](ArrayRef<Scalar> a) {
-                                      Scalar d = a[0] - a[1];
-                                      return d * d;
-                                    });
-  return {mean, inverseDeviation(linalg, squares, width, eps)};
-}
+  static Value sumRows(LinalgBuilder &linalg, RankedTensorType type, ArrayRef<Input> inputs,
+                       Body body) {
+    return linalg.reduceRows(type, Reduction::Sum, inputs, body);
+  }
+  /// sum / width for each row.
+  Value divide(LinalgBuilder &linalg, Value sum) const {
+    return linalg.elementwise(tensorOf(sum), {sum}, [&](ArrayRef<Scalar> a) {
+      return a[0] / static_cast<double>(width);
+    });
+  }
+  /// Adds what `normalise` takes, behind other inputs.
+  void addTo(SmallVectorImpl<Input> &inputs) const {
+    if (mean)
+      inputs.push_back({mean, Indexing::Leading});
+    inputs.push_back({inverse, Indexing::Leading});
+  }
+  /// n, of x and of what `addTo` added.
+  Scalar normalise(Scalar x, ArrayRef<Scalar> added) const {
+    return mean ? (x - added[0]) * added[1] : x * added[0];
+  }
+};
 
-Value inverseRootMeanSquare(LinalgBuilder &linalg, Value x, double eps) {
-  RankedTensorType type = tensorOf(x);
-  Value squares =
-      linalg.reduceRows(type, Reduction::Sum, {x}, [](ArrayRef<Scalar> a) { return a[0] * a[0]; });
-  return inverseDeviation(linalg, squares, type.getShape().back(), eps);
-}
-
-struct LayerNormToLinalg : OpRewritePattern<LayerNormOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(LayerNormOp op, PatternRewriter &rewriter) const override {
+template <typename Op> struct NormToLinalg : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    constexpr bool isLayer = std::is_same_v<Op, LayerNormOp>;
     LinalgBuilder linalg(rewriter, op.getLoc());
     Value x = cutHeads(rewriter, op.getLoc(), op.getX(), op.getHeads());
-    auto [mean, inverse] = rowStatistics(linalg, x, op.getEps().convertToDouble());
-    Value y = linalg.elementwise(tensorOf(x),
-                                 {x,
-                                  {mean, Indexing::Leading},
-                                  {inverse, Indexing::Leading},
-                                  {op.getWeight(), Indexing::Trailing},
-                                  {op.getBias(), Indexing::Trailing}},
-                                 [](ArrayRef<Scalar> a) { // x, mean, inverse, weight, bias
-                                   return (a[0] - a[1]) * a[2] * a[3] + a[4];
-                                 });
+    const RowNorm norm(linalg, x, op.getEps().convertToDouble(), isLayer);
+    SmallVector<Input> inputs{x};
+    norm.addTo(inputs);
+    const size_t weight = inputs.size();
+    inputs.push_back({op.getWeight(), Indexing::Trailing});
+    if constexpr (isLayer)
+      inputs.push_back({op.getBias(), Indexing::Trailing});
+    Value y = linalg.elementwise(tensorOf(x), inputs, [&](ArrayRef<Scalar> a) {
+      Scalar scaled = norm.normalise(a[0], a.drop_front()) * a[weight];
+      return isLayer ? scaled + a[weight + 1] : scaled;
+    });
     rewriter.replaceOp(op, joinHeads(rewriter, op.getLoc(), y, op.getHeads()));
     return success();
   }
 };
 
-// With n = (x - mean) r and g = dy weight:
-//   dx = r (g - mean(g) - n mean(g n)), dweight = sum of dy n, dbias = sum of dy.
-struct LayerNormGradToLinalg : OpRewritePattern<LayerNormGradOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(LayerNormGradOp op, PatternRewriter &rewriter) const override {
+// With g = dy weight: dx = r (g - mean(g) - n mean(g n)), or without mean(g) if nothing is
+// subtracted from x; dweight = sum of dy n, dbias = sum of dy.
+template <typename Op> struct NormGradToLinalg : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    constexpr bool isLayer = std::is_same_v<Op, LayerNormGradOp>;
     LinalgBuilder linalg(rewriter, op.getLoc());
     Value x = cutHeads(rewriter, op.getLoc(), op.getX(), op.getHeads());
     Value dy = cutHeads(rewriter, op.getLoc(), op.getDy(), op.getHeads());
-    Value weight = op.getWeight();
     RankedTensorType type = tensorOf(x);
-    int64_t width = type.getShape().back();
-    auto [mean, inverse] = rowStatistics(linalg, x, op.getEps().convertToDouble());
-    SmallVector<Input> inputs{x,
-                              dy,
-                              {mean, Indexing::Leading},
-                              {inverse, Indexing::Leading},
-                              {weight, Indexing::Trailing}};
-    struct Terms {
-      Scalar n, g, inverse;
-    };
-    auto terms = [](ArrayRef<Scalar> a) {
-      Scalar x = a[0], dy = a[1], mean = a[2], inverse = a[3], weight = a[4];
-      return Terms{(x - mean) * inverse, dy * weight, inverse};
-    };
-    Value sumG = linalg.reduceRows(type, Reduction::Sum, {dy, {weight, Indexing::Trailing}},
-                                   [](ArrayRef<Scalar> a) { return a[0] * a[1]; });
-    Value sumGN = linalg.reduceRows(type, Reduction::Sum, inputs, [&](ArrayRef<Scalar> a) {
-      Terms t = terms(a);
-      return t.g * t.n;
-    });
-    Value meanG = meanOf(linalg, sumG, width);
-    Value meanGN = meanOf(linalg, sumGN, width);
+    const RowNorm norm(linalg, x, op.getEps().convertToDouble(), isLayer);
+    const Input weight(op.getWeight(), Indexing::Trailing);
+    SmallVector<Input> inputs{x, dy};
+    norm.addTo(inputs);
+    inputs.push_back(weight);
+    const size_t last = inputs.size() - 1; // the weight; r is before it
+    auto n = [&](ArrayRef<Scalar> a) { return norm.normalise(a[0], a.drop_front(2)); };
     SmallVector<Input> all(inputs);
-    all.push_back({meanG, Indexing::Leading});
-    all.push_back({meanGN, Indexing::Leading});
+    Value sumG;
+    if (isLayer)
+      sumG =
+          norm.sumRows(linalg, type, {dy, weight}, [](ArrayRef<Scalar> a) { return a[0] * a[1]; });
+    Value sumGN = norm.sumRows(linalg, type, inputs, [&](ArrayRef<Scalar> a) {
+      Scalar g = a[1] * a[last];
+      return g * n(a);
+    });
+    if (isLayer)
+      all.push_back({norm.divide(linalg, sumG), Indexing::Leading});
+    all.push_back({norm.divide(linalg, sumGN), Indexing::Leading});
     Value dx = linalg.elementwise(type, all, [&](ArrayRef<Scalar> a) {
-      Terms t = terms(a);
-      Scalar meanG = a[5], meanGN = a[6];
-      return t.inverse * (t.g - meanG - t.n * meanGN);
-    });
-    rewriter.replaceAllUsesWith(op.getDx(), joinHeads(rewriter, op.getLoc(), dx, op.getHeads()));
-    replaceSum(rewriter, op.getLoc(), op.getDweight(), [&](LinalgBuilder &at, Value init) {
-      return at.sumLeading(type, init, ArrayRef<Input>(inputs).drop_back(), [](ArrayRef<Scalar> a) {
-        Scalar x = a[0], dy = a[1], mean = a[2], inverse = a[3];
-        return dy * ((x - mean) * inverse);
-      });
-    });
-    replaceSum(rewriter, op.getLoc(), op.getDbias(), [&](LinalgBuilder &at, Value init) {
-      return at.sumLeading(type, init, {dy}, identity);
-    });
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
-struct RmsNormToLinalg : OpRewritePattern<RmsNormOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(RmsNormOp op, PatternRewriter &rewriter) const override {
-    LinalgBuilder linalg(rewriter, op.getLoc());
-    Value x = cutHeads(rewriter, op.getLoc(), op.getX(), op.getHeads());
-    Value inverse = inverseRootMeanSquare(linalg, x, op.getEps().convertToDouble());
-    Value y = linalg.elementwise(
-        tensorOf(x), {x, {inverse, Indexing::Leading}, {op.getWeight(), Indexing::Trailing}},
-        [](ArrayRef<Scalar> a) { return a[0] * a[1] * a[2]; });
-    rewriter.replaceOp(op, joinHeads(rewriter, op.getLoc(), y, op.getHeads()));
-    return success();
-  }
-};
-
-// With n = x r and g = dy weight: dx = r (g - n mean(g n)), dweight = sum of dy n.
-struct RmsNormGradToLinalg : OpRewritePattern<RmsNormGradOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(RmsNormGradOp op, PatternRewriter &rewriter) const override {
-    LinalgBuilder linalg(rewriter, op.getLoc());
-    Value x = cutHeads(rewriter, op.getLoc(), op.getX(), op.getHeads());
-    Value dy = cutHeads(rewriter, op.getLoc(), op.getDy(), op.getHeads());
-    Value weight = op.getWeight();
-    RankedTensorType type = tensorOf(x);
-    int64_t width = type.getShape().back();
-    Value inverse = inverseRootMeanSquare(linalg, x, op.getEps().convertToDouble());
-    SmallVector<Input> inputs{x, dy, {inverse, Indexing::Leading}, {weight, Indexing::Trailing}};
-    Value sumGN = linalg.reduceRows(type, Reduction::Sum, inputs, [](ArrayRef<Scalar> a) {
-      Scalar x = a[0], dy = a[1], inverse = a[2], weight = a[3];
-      return dy * weight * (x * inverse);
-    });
-    SmallVector<Input> all(inputs);
-    all.push_back({meanOf(linalg, sumGN, width), Indexing::Leading});
-    Value dx = linalg.elementwise(type, all, [](ArrayRef<Scalar> a) {
-      Scalar x = a[0], dy = a[1], inverse = a[2], weight = a[3], meanGN = a[4];
-      return inverse * (dy * weight - x * inverse * meanGN);
+      Scalar g = a[1] * a[last], rest = isLayer ? g - a[last + 1] : g;
+      return a[last - 1] * (rest - n(a) * a.back());
     });
     rewriter.replaceAllUsesWith(op.getDx(), joinHeads(rewriter, op.getLoc(), dx, op.getHeads()));
     replaceSum(rewriter, op.getLoc(), op.getDweight(), [&](LinalgBuilder &at, Value init) {
       return at.sumLeading(type, init, ArrayRef<Input>(inputs).drop_back(),
-                           [](ArrayRef<Scalar> a) { // x, dy, inverse
-                             return a[1] * (a[0] * a[2]);
-                           });
+                           [&](ArrayRef<Scalar> a) { return a[1] * n(a); });
     });
+    if constexpr (isLayer)
+      replaceSum(rewriter, op.getLoc(), op.getDbias(), [&](LinalgBuilder &at, Value init) {
+        return at.sumLeading(type, init, {dy}, identity);
+      });
     rewriter.eraseOp(op);
     return success();
   }
@@ -338,11 +295,12 @@ struct CrossEntropyGradToLinalg : OpRewritePattern<CrossEntropyGradOp> {
 } // namespace
 
 void boa::populateRowSumPatterns(RewritePatternSet &patterns) {
-  patterns.add<SumLeadingToLinalg, LayerNormGradToLinalg, RmsNormGradToLinalg>(
-      patterns.getContext());
+  patterns
+      .add<SumLeadingToLinalg, NormGradToLinalg<LayerNormGradOp>, NormGradToLinalg<RmsNormGradOp>>(
+          patterns.getContext());
 }
 
 void boa::populateRowOpPatterns(RewritePatternSet &patterns) {
-  patterns.add<LayerNormToLinalg, RmsNormToLinalg, CrossEntropyToLinalg, CrossEntropyGradToLinalg>(
-      patterns.getContext());
+  patterns.add<NormToLinalg<LayerNormOp>, NormToLinalg<RmsNormOp>, CrossEntropyToLinalg,
+               CrossEntropyGradToLinalg>(patterns.getContext());
 }

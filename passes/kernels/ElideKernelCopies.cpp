@@ -15,8 +15,6 @@
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/MemoryAccess.h"
 
-#include "mlir/IR/Remarks.h"
-
 namespace boa {
 #define GEN_PASS_DEF_ELIDEKERNELCOPIES
 #include "passes/kernels/KernelPasses.h.inc"
@@ -104,7 +102,7 @@ struct ElideKernelCopies : boa::impl::ElideKernelCopiesBase<ElideKernelCopies> {
       from.replaceAllUsesWith(to);
       ++elided;
     }
-    remark::passed(func.getLoc(), remark::RemarkOpts::name("elide-copies").category("boa-kernel"))
+    remark::passed(func.getLoc(), kernelRemark("elide-copies"))
         << "in @" << func.getName() << ": " << remark::metric("copies", int64_t(copies.size()))
         << remark::metric("elided", elided);
   }

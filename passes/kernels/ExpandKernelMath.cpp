@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/kernels/CodeBuilder.h"
 #include "passes/kernels/KernelPasses.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
@@ -20,6 +21,7 @@ namespace boa {
 } // namespace boa
 
 using namespace mlir;
+using boa::CodeBuilder;
 
 namespace {
 
@@ -30,45 +32,31 @@ struct ExpToPolynomial : OpRewritePattern<math::ExpOp> {
   LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
     if (!op.getType().isF32())
       return failure();
-    Location loc = op.getLoc();
-    auto constant = [&](double value) -> Value {
-      return arith::ConstantOp::create(rewriter, loc, rewriter.getF32FloatAttr(value));
-    };
-    auto integer = [&](int32_t value) -> Value {
-      return arith::ConstantOp::create(rewriter, loc, rewriter.getI32IntegerAttr(value));
-    };
-    auto multiplyAdd = [&](Value a, Value b, Value c) -> Value {
-      return math::FmaOp::create(rewriter, loc, a, b, c);
-    };
+    CodeBuilder b(rewriter, op.getLoc());
     // One instruction each: min and max that return the second of a NaN.
     auto clamp = [&](arith::CmpFPredicate outside, Value value, double limit) {
-      Value bound = constant(limit);
-      Value is = arith::CmpFOp::create(rewriter, loc, outside, value, bound);
-      return arith::SelectOp::create(rewriter, loc, is, bound, value).getResult();
+      Value bound = b.number(limit);
+      return b.select(b.make<arith::CmpFOp>(outside, value, bound), bound, value);
     };
     Value x = op.getOperand();
     x = clamp(arith::CmpFPredicate::OGT, x, 88.3762626647949);
     x = clamp(arith::CmpFPredicate::OLT, x, -87.3365447505531);
-    Value scaled = arith::MulFOp::create(rewriter, loc, x, constant(1.44269504088896341));
+    Value scaled = b.mulf(x, b.number(1.44269504088896341));
     // Added to 1.5 * 2^23 it is rounded to even, and n stands in the low bits. A conversion to an
     // integer takes more instructions, and that of NaN is poison.
     const float shift = 12582912;
-    Value shifted = arith::AddFOp::create(rewriter, loc, scaled, constant(shift));
-    Value n = arith::SubFOp::create(rewriter, loc, shifted, constant(shift));
-    Value r = multiplyAdd(n, constant(-0.693359375), x);
-    r = multiplyAdd(n, constant(2.12194440e-4), r);
-    Value p = constant(1.9875691500e-4);
+    Value shifted = b.addf(scaled, b.number(shift));
+    Value n = b.subf(shifted, b.number(shift));
+    Value r = b.fma(n, b.number(-0.693359375), x);
+    r = b.fma(n, b.number(2.12194440e-4), r);
+    Value p = b.number(1.9875691500e-4);
     for (double c :
          {1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1})
-      p = multiplyAdd(p, r, constant(c));
-    Value square = arith::MulFOp::create(rewriter, loc, r, r);
-    p = multiplyAdd(p, square, r);
-    p = arith::AddFOp::create(rewriter, loc, p, constant(1));
-    Value exponent = arith::BitcastOp::create(rewriter, loc, rewriter.getI32Type(), shifted);
-    exponent = arith::ShLIOp::create(rewriter, loc, exponent, integer(23));
-    exponent = arith::AddIOp::create(rewriter, loc, exponent, integer(127 << 23));
-    Value power = arith::BitcastOp::create(rewriter, loc, rewriter.getF32Type(), exponent);
-    rewriter.replaceOpWithNewOp<arith::MulFOp>(op, p, power);
+      p = b.fma(p, r, b.number(c));
+    p = b.fma(p, b.mulf(r, r), r);
+    p = b.addf(p, b.number(1));
+    Value exponent = b.add(b.shiftLeft(b.bitsOf(shifted), 23), 127 << 23);
+    rewriter.replaceOp(op, b.mulf(p, b.floatOf(exponent)));
     return success();
   }
 };
@@ -78,9 +66,8 @@ struct PowerOfTwoToExp : OpRewritePattern<math::Exp2Op> {
   LogicalResult matchAndRewrite(math::Exp2Op op, PatternRewriter &rewriter) const override {
     if (!op.getType().isF32())
       return failure();
-    Value log = arith::ConstantOp::create(rewriter, op.getLoc(),
-                                          rewriter.getF32FloatAttr(0.69314718055994531f));
-    Value scaled = arith::MulFOp::create(rewriter, op.getLoc(), op.getOperand(), log);
+    CodeBuilder b(rewriter, op.getLoc());
+    Value scaled = b.mulf(op.getOperand(), b.number(0.69314718055994531));
     rewriter.replaceOpWithNewOp<math::ExpOp>(op, scaled);
     return success();
   }

@@ -17,8 +17,6 @@
 #include "passes/kernels/KernelGroup.h"
 #include "passes/kernels/KernelPasses.h"
 
-#include "mlir/IR/Remarks.h"
-
 namespace boa {
 #define GEN_PASS_DEF_FORMKERNELGROUPS
 #include "passes/kernels/KernelPasses.h.inc"
@@ -63,10 +61,6 @@ std::variant<GroupSpace, std::string> extendSpace(const Group &group, const Grou
   return fault ? std::variant<GroupSpace, std::string>(fault->reason) : space;
 }
 
-remark::RemarkOpts remarkOpts() {
-  return remark::RemarkOpts::name("form-groups").category("boa-kernel");
-}
-
 class Grouping {
 public:
   ArrayRef<Group> getGroups() const { return groups; }
@@ -79,7 +73,8 @@ public:
     if (join(member, why))
       return;
     if (!why.empty())
-      remark::missed(member.op->getLoc(), remarkOpts()) << remark::reason("{0}", why);
+      remark::missed(member.op->getLoc(), kernelRemark("form-groups"))
+          << remark::reason("{0}", why);
     order.push_back({member.op, groups.size(), member.accesses});
     groups.push_back({member.getSpace(), {member}});
   }
@@ -156,7 +151,7 @@ void createGroup(OpBuilder &builder, const Group &group) {
   for (Value root : roots)
     if (auto alloc = root.getDefiningOp<memref::AllocOp>())
       own += takeTemporary(alloc, op);
-  remark::passed(op.getLoc(), remarkOpts())
+  remark::passed(op.getLoc(), kernelRemark("form-groups"))
       << remark::metric("axis", kernel::stringifyGroupAxis(group.space.axis))
       << remark::metric("ops", int64_t(group.members.size()))
       << remark::metric("parts", op.getCount()) << remark::metric("temporaries", own);

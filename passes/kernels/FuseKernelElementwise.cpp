@@ -13,7 +13,6 @@
 #include "passes/kernels/KernelPasses.h"
 
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
-#include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace boa {
@@ -74,8 +73,7 @@ struct FuseKernelElementwise : boa::impl::FuseKernelElementwiseBase<FuseKernelEl
     config.setMaxIterations(kMostRounds);
     // What the rounds leave is as right without it.
     (void)applyPatternsGreedily(kernel, std::move(patterns), config);
-    remark::passed(kernel.getLoc(),
-                   remark::RemarkOpts::name("fuse-elementwise").category("boa-kernel"))
+    remark::passed(kernel.getLoc(), boa::kernelRemark("fuse-elementwise"))
         << "in @" << kernel.getSymName() << ": " << remark::metric("before", before)
         << remark::metric("after", countGenerics(kernel));
   }

@@ -15,7 +15,7 @@
 #include "passes/kernels/KernelGroup.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -24,11 +24,64 @@ using namespace boa::kernel;
 #include "passes/kernels/KernelDialect.cpp.inc"
 #include "passes/kernels/KernelEnums.cpp.inc"
 
+namespace {
+
+/// Makes a library op on tensors the same op on their buffers.
+template <typename Op>
+struct LibraryModel : bufferization::DstBufferizableOpInterfaceExternalModel<LibraryModel<Op>, Op> {
+  bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
+                              const bufferization::AnalysisState &) const {
+    auto library = cast<Op>(op);
+    return !library.isDpsInit(&operand) || library.readsInits();
+  }
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
+                          const bufferization::BufferizationOptions &options,
+                          bufferization::BufferizationState &state) const {
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPoint(op);
+    SmallVector<Value> operands, results;
+    for (Value operand : op->getOperands()) {
+      FailureOr<Value> buffer = bufferization::getBuffer(rewriter, operand, options, state);
+      if (failed(buffer))
+        return failure();
+      operands.push_back(*buffer);
+    }
+    for (OpOperand &init : cast<Op>(op).getDpsInitsMutable())
+      results.push_back(operands[init.getOperandNumber()]);
+    Op::create(rewriter, op->getLoc(), TypeRange(), operands, op->getAttrs());
+    bufferization::replaceOpWithBufferizedValues(rewriter, op, results);
+    return success();
+  }
+};
+
+/// The accesses of a library op on memrefs.
+void getLibraryEffects(
+    DestinationStyleOpInterface op, bool readsInits,
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<MemRefType>(operand.get().getType()))
+      continue;
+    bool init = op.isDpsInit(&operand);
+    if (!init || readsInits)
+      effects.emplace_back(MemoryEffects::Read::get(), &operand);
+    if (init)
+      effects.emplace_back(MemoryEffects::Write::get(), &operand);
+  }
+}
+
+template <typename... Ops> void addLibraryModels(MLIRContext *context) {
+  (Ops::template attachInterface<LibraryModel<Ops>>(*context), ...);
+}
+
+} // namespace
+
 void KernelDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "passes/kernels/KernelOps.cpp.inc"
       >();
+  addLibraryModels<GemmOp, AttentionOp, CachedAttentionOp, AttentionGradOp, ScatterRowsOp>(
+      getContext());
 }
 
 Value boa::kernel::isWithin(OpBuilder &builder, Location loc, Value integer, int64_t end) {
@@ -184,97 +237,6 @@ LogicalResult ScatterRowsOp::verify() {
   return success();
 }
 
-MutableOperandRange GemmOp::getDpsInitsMutable() { return getCMutable(); }
-MutableOperandRange AttentionOp::getDpsInitsMutable() {
-  return MutableOperandRange(*this, getNumOperands() - 2, 2);
-}
-MutableOperandRange CachedAttentionOp::getDpsInitsMutable() {
-  return MutableOperandRange(*this, 4, 3);
-}
-MutableOperandRange AttentionGradOp::getDpsInitsMutable() {
-  return MutableOperandRange(*this, getNumOperands() - 3, 3);
-}
-MutableOperandRange ScatterRowsOp::getDpsInitsMutable() { return getTableMutable(); }
-
-bool GemmOp::readsInits() { return getAccumulate(); }
-bool AttentionOp::readsInits() { return false; }
-bool CachedAttentionOp::readsInits() { return true; }
-bool AttentionGradOp::readsInits() { return false; }
-bool ScatterRowsOp::readsInits() { return true; }
-
-namespace {
-
-template <typename Op>
-void getLibraryEffects(
-    Op op, SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
-  for (OpOperand &operand : op->getOpOperands()) {
-    if (!isa<MemRefType>(operand.get().getType()))
-      continue;
-    bool init = op.isDpsInit(&operand);
-    if (!init || op.readsInits())
-      effects.emplace_back(MemoryEffects::Read::get(), &operand);
-    if (init)
-      effects.emplace_back(MemoryEffects::Write::get(), &operand);
-  }
-}
-
-template <typename Op>
-bufferization::AliasingValueList getLibraryAliases(Op op, OpOperand &operand) {
-  if (!op.isDpsInit(&operand))
-    return {};
-  return {{op.getTiedOpResult(&operand), bufferization::BufferRelation::Equivalent}};
-}
-
-template <typename Op>
-LogicalResult bufferizeLibrary(Op op, RewriterBase &rewriter,
-                               const bufferization::BufferizationOptions &options,
-                               bufferization::BufferizationState &state) {
-  OpBuilder::InsertionGuard guard(rewriter);
-  rewriter.setInsertionPoint(op);
-  SmallVector<Value> operands;
-  for (OpOperand &operand : op->getOpOperands()) {
-    FailureOr<Value> buffer = bufferization::getBuffer(rewriter, operand.get(), options, state);
-    if (failed(buffer))
-      return failure();
-    operands.push_back(*buffer);
-  }
-  SmallVector<Value> results;
-  for (OpOperand &init : op.getDpsInitsMutable())
-    results.push_back(operands[init.getOperandNumber()]);
-  Op::create(rewriter, op.getLoc(), TypeRange(), operands, op->getAttrs());
-  bufferization::replaceOpWithBufferizedValues(rewriter, op, results);
-  return success();
-}
-
-} // namespace
-
-#define BOA_LIBRARY_OP(Op)                                                                         \
-  void Op::getEffects(                                                                             \
-      SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {              \
-    getLibraryEffects(*this, effects);                                                             \
-  }                                                                                                \
-  bool Op::bufferizesToMemoryRead(OpOperand &operand, const bufferization::AnalysisState &) {      \
-    return !isDpsInit(&operand) || readsInits();                                                   \
-  }                                                                                                \
-  bool Op::bufferizesToMemoryWrite(OpOperand &operand, const bufferization::AnalysisState &) {     \
-    return isDpsInit(&operand);                                                                    \
-  }                                                                                                \
-  bufferization::AliasingValueList Op::getAliasingValues(OpOperand &operand,                       \
-                                                         const bufferization::AnalysisState &) {   \
-    return getLibraryAliases(*this, operand);                                                      \
-  }                                                                                                \
-  LogicalResult Op::bufferize(RewriterBase &rewriter,                                              \
-                              const bufferization::BufferizationOptions &o,                        \
-                              bufferization::BufferizationState &state) {                          \
-    return bufferizeLibrary(*this, rewriter, o, state);                                            \
-  }
-
-BOA_LIBRARY_OP(GemmOp)
-BOA_LIBRARY_OP(AttentionOp)
-BOA_LIBRARY_OP(CachedAttentionOp)
-BOA_LIBRARY_OP(AttentionGradOp)
-BOA_LIBRARY_OP(ScatterRowsOp)
-
 //===----------------------------------------------------------------------===//
 // kernel.scatter_rows as loops
 //===----------------------------------------------------------------------===//
@@ -323,9 +285,8 @@ int64_t GroupOp::getCount() { return llvm::product_of(getSpace()); }
 
 int64_t GroupOp::getWork() {
   int64_t work = 0;
-  for (Operation &op : getBodyRegion().front())
-    if (auto member = GroupMember::get(&op))
-      work = std::max(work, llvm::product_of(member->extents));
+  for (const boa::GroupMember &member : boa::getMembers(*this))
+    work = std::max(work, llvm::product_of(member.extents));
   return work;
 }
 
@@ -337,15 +298,10 @@ LogicalResult GroupOp::verify() {
 }
 
 LogicalResult GroupOp::verifyRegions() {
-  SmallVector<GroupMember> members;
-  for (Operation &op : getBodyRegion().front()) {
-    if (isMemoryOp(&op))
-      continue;
-    std::optional<GroupMember> member = GroupMember::get(&op);
-    if (!member)
+  for (Operation &op : getBodyRegion().front())
+    if (!isMemoryOp(&op) && !GroupMember::get(&op))
       return op.emitOpError("is not expected in a group: it has no loops over static memrefs");
-    members.push_back(std::move(*member));
-  }
+  SmallVector<GroupMember> members = getMembers(*this);
   if (members.empty())
     return emitOpError("expected an op to compute");
   if (std::optional<GroupFault> fault =
@@ -373,32 +329,6 @@ LogicalResult ParallelOp::verify() {
   if (int64_t(getCount()) < 0 || int64_t(getGrain()) < 1)
     return emitOpError("expected a count of at least 0, and a grain of at least 1");
   return success();
-}
-
-// kernel.parallel (%begin, %end) of COUNT grain GRAIN attr-dict { ... }
-ParseResult ParallelOp::parse(OpAsmParser &parser, OperationState &result) {
-  OpAsmParser::Argument begin, end;
-  IntegerAttr count, grain;
-  Type i64 = parser.getBuilder().getI64Type();
-  if (parser.parseLParen() || parser.parseArgument(begin) || parser.parseComma() ||
-      parser.parseArgument(end) || parser.parseRParen() || parser.parseKeyword("of") ||
-      parser.parseAttribute(count, i64) || parser.parseKeyword("grain") ||
-      parser.parseAttribute(grain, i64) ||
-      parser.parseOptionalAttrDictWithKeyword(result.attributes))
-    return failure();
-  auto &properties = result.getOrAddProperties<Properties>();
-  properties.count = count;
-  properties.grain = grain;
-  begin.type = end.type = parser.getBuilder().getIndexType();
-  return parser.parseRegion(*result.addRegion(), {begin, end});
-}
-
-void ParallelOp::print(OpAsmPrinter &printer) {
-  printer << " (" << getBegin() << ", " << getEnd() << ") of " << getCount() << " grain "
-          << getGrain();
-  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {"count", "grain"});
-  printer << ' ';
-  printer.printRegion(getBodyRegion(), /*printEntryBlockArgs=*/false);
 }
 
 #define GET_OP_CLASSES

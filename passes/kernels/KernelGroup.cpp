@@ -53,6 +53,26 @@ std::optional<GroupMember> GroupMember::get(Operation *op) {
   return member;
 }
 
+SmallVector<GroupMember> boa::getMembers(kernel::GroupOp group) {
+  SmallVector<GroupMember> members;
+  for (Operation &op : group.getBodyRegion().front())
+    if (auto member = GroupMember::get(&op))
+      members.push_back(std::move(*member));
+  return members;
+}
+
+std::pair<SmallVector<GroupMember>, SmallVector<Operation *>>
+boa::takeApart(kernel::GroupOp group) {
+  SmallVector<GroupMember> members = getMembers(group);
+  SmallVector<Operation *> memory;
+  for (Operation &op : llvm::make_early_inc_range(group.getBodyRegion().front()))
+    if (isMemoryOp(&op)) {
+      op.moveBefore(group);
+      memory.push_back(&op);
+    }
+  return {std::move(members), std::move(memory)};
+}
+
 GroupSpace GroupMember::getSpace() const {
   unsigned rank = extents.size();
   if (leading == 0 && rank > 1 && lastParallel)

@@ -43,6 +43,13 @@ struct GroupMember {
   GroupSpace getSpace() const;
 };
 
+/// The members of a group, in order.
+llvm::SmallVector<GroupMember> getMembers(kernel::GroupOp group);
+/// The same, once what is not computed is moved before the group: of a temporary each row has its
+/// own place. Returns those ops, too.
+std::pair<llvm::SmallVector<GroupMember>, llvm::SmallVector<mlir::Operation *>>
+takeApart(kernel::GroupOp group);
+
 struct GroupFault {
   mlir::Operation *op;
   std::string reason; // "touches ..."

@@ -7,7 +7,6 @@
 #ifndef BOA_PASSES_KERNEL_OPS_TD
 #define BOA_PASSES_KERNEL_OPS_TD
 
-include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.td"
 include "mlir/Dialect/LLVMIR/LLVMOpBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
@@ -50,23 +49,26 @@ def Kernel_Dialect : Dialect {
 class Kernel_Op<string mnemonic, list<Trait> traits = []>
     : Op<Kernel_Dialect, mnemonic, traits>;
 
-/// A library call in destination style, on tensors or on memrefs.
-class Kernel_LibraryOp<string mnemonic, list<Trait> traits = []>
+/// A library call in destination style, on tensors or on memrefs. `inits` are its outs, and
+/// `reads` says whether their previous contents matter.
+class Kernel_LibraryOp<string mnemonic, string inits, string reads, list<Trait> traits = []>
     : Kernel_Op<mnemonic, !listconcat([
         DestinationStyleOpInterface,
-        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
-        DeclareOpInterfaceMethods<BufferizableOpInterface,
-          ["bufferizesToMemoryRead", "bufferizesToMemoryWrite",
-           "getAliasingValues", "bufferize"]>], traits)> {
-  let extraClassDeclaration = [{
-    ::mlir::MutableOperandRange getDpsInitsMutable();
-    /// Whether the previous contents of the outs matter.
-    bool readsInits();
+        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>], traits)> {
+  let extraClassDeclaration = "::mlir::MutableOperandRange getDpsInitsMutable() { return " # inits #
+    "; }\nbool readsInits() { return " # reads # "; }";
+  let extraClassDefinition = [{
+    void $cppClass::getEffects(
+        ::mlir::SmallVectorImpl<
+            ::mlir::SideEffects::EffectInstance<::mlir::MemoryEffects::Effect>> &effects) {
+      getLibraryEffects(*this, readsInits(), effects);
+    }
   }];
   let hasVerifier = 1;
 }
 
-def Kernel_GemmOp : Kernel_LibraryOp<"gemm", [AttrSizedOperandSegments]> {
+def Kernel_GemmOp : Kernel_LibraryOp<"gemm", "getCMutable()", "getAccumulate()",
+                                     [AttrSizedOperandSegments]> {
   let summary = "c = a b + bias + addend, or c += a b + bias";
   let description = [{
     The rows of an operand are all its leading dimensions together. With
@@ -105,7 +107,8 @@ def Kernel_PrepareOp : Kernel_Op<"prepare"> {
   let assemblyFormat = "$b `into` $form attr-dict `:` type($b) `,` type($form)";
 }
 
-def Kernel_AttentionOp : Kernel_LibraryOp<"attention"> {
+def Kernel_AttentionOp
+    : Kernel_LibraryOp<"attention", "{*this, getNumOperands() - 2, 2}", "false"> {
   let summary = "boa.attention into y and lse";
   let description = [{
     Of one element type, or of bf16 with lse in f32.
@@ -121,7 +124,8 @@ def Kernel_AttentionOp : Kernel_LibraryOp<"attention"> {
   }];
 }
 
-def Kernel_CachedAttentionOp : Kernel_LibraryOp<"cached_attention"> {
+def Kernel_CachedAttentionOp
+    : Kernel_LibraryOp<"cached_attention", "{*this, 4, 3}", "true"> {
   let summary = "boa.cached_attention into y and the caches";
   let arguments = (ins AnyShaped:$q, AnyShaped:$k, AnyShaped:$v, AnyShaped:$positions,
                        AnyShaped:$y, AnyShaped:$keys, AnyShaped:$values,
@@ -133,7 +137,8 @@ def Kernel_CachedAttentionOp : Kernel_LibraryOp<"cached_attention"> {
   }];
 }
 
-def Kernel_AttentionGradOp : Kernel_LibraryOp<"attention_grad"> {
+def Kernel_AttentionGradOp
+    : Kernel_LibraryOp<"attention_grad", "{*this, getNumOperands() - 3, 3}", "false"> {
   let summary = "boa.attention_grad into dq, dk and dv";
   let arguments = (ins AnyShaped:$q, AnyShaped:$k, AnyShaped:$v,
                        AnyShaped:$y, AnyShaped:$lse, AnyShaped:$dy,
@@ -188,7 +193,7 @@ def Kernel_OfferAttentionGradOp
   }];
 }
 
-def Kernel_ScatterRowsOp : Kernel_LibraryOp<"scatter_rows", [
+def Kernel_ScatterRowsOp : Kernel_LibraryOp<"scatter_rows", "getTableMutable()", "true", [
     DeclareOpInterfaceMethods<TilingInterface,
       ["getLoopIteratorTypes", "getIterationDomain",
        "generateScalarImplementation"]>]> {
@@ -303,12 +308,15 @@ def Kernel_ParallelOp : Kernel_Op<"parallel", [SingleBlock, NoTerminator,
     The region is given a range [begin, end). Ranges run in any order and at the
     same time, each of at least `grain` iterations unless it is the last.
     ```mlir
-    kernel.parallel (%begin, %end) of 2048 grain 8 { ... }
+    kernel.parallel 2048 grain 8 {
+    ^bb0(%begin: index, %end: index):
+      ...
+    }
     ```
   }];
   let arguments = (ins I64Attr:$count, I64Attr:$grain);
   let regions = (region SizedRegion<1>:$bodyRegion);
-  let hasCustomAssemblyFormat = 1;
+  let assemblyFormat = "$count `grain` $grain attr-dict-with-keyword $bodyRegion";
   let hasVerifier = 1;
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "int64_t":$count, "int64_t":$grain)>];

@@ -24,14 +24,20 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/Pass/Pass.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Pass/Pass.h"
 
 namespace boa {
 
 /// Applies the patterns until none matches. Each lowers or removes an op, so there is an end.
 /// Upstream gives up after ten rounds, without a message; a long chain takes more.
 void applyUntilNoneMatches(mlir::Operation *op, mlir::RewritePatternSet patterns);
+
+/// What a pass says of a kernel that it changed, or did not.
+inline mlir::remark::RemarkOpts kernelRemark(llvm::StringRef name) {
+  return mlir::remark::RemarkOpts::name(name).category("boa-kernel");
+}
 
 #define GEN_PASS_DECL
 #include "passes/kernels/KernelPasses.h.inc"

@@ -33,10 +33,7 @@ void LibraryCall::addInt(int64_t value, unsigned bits) {
                                rewriter.getIntegerAttr(rewriter.getIntegerType(bits), value)));
 }
 void LibraryCall::addNull() { add(LLVM::ZeroOp::create(rewriter, loc, pointer)); }
-void LibraryCall::add(Value value) {
-  arguments.push_back(value);
-  types.push_back(value.getType());
-}
+void LibraryCall::add(Value value) { arguments.push_back(value); }
 void LibraryCall::addRows(const Matrix &matrix) {
   add(matrix.address);
   addInt(matrix.stride);
@@ -47,71 +44,62 @@ void LibraryCall::addAddress(Value memref, Value descriptor) {
   else
     addNull();
 }
-void LibraryCall::addSizes(kernel::GemmOp op, const Product &product) {
+void LibraryCall::addSizes(kernel::GemmOp op, const Matrix &a, const Matrix &b) {
   addInt(op.getTransposeA(), 32);
   addInt(op.getTransposeB(), 32);
-  addInt(product.c.rows);
-  addInt(product.c.columns);
-  addInt(op.getTransposeA() ? product.a.rows : product.a.columns);
+  addInt(op.getTransposeA() ? a.columns : a.rows);
+  addInt(op.getTransposeB() ? b.rows : b.columns);
+  addInt(op.getTransposeA() ? a.rows : a.columns);
 }
 
-FailureOr<Matrix> LibraryCall::matrix(Value memref, Value descriptor) {
-  auto type = cast<MemRefType>(memref.getType());
+Matrix LibraryCall::matrix(Value memref, Value descriptor) {
+  MemRefType type = memrefOf(memref);
+  auto refuse = [&](StringRef expected) {
+    isRefused = true;
+    op->emitOpError("expected operands with ") << expected << " rows, not " << type;
+    return Matrix{LLVM::ZeroOp::create(rewriter, loc, pointer)};
+  };
   SmallVector<int64_t> strides;
   int64_t offset;
   if (failed(type.getStridesAndOffset(strides, offset)) || ShapedType::isDynamic(offset) ||
       strides.empty() || strides.back() != 1)
-    return op->emitOpError("expected operands with contiguous rows, not ") << type;
+    return refuse("contiguous");
   int64_t rank = type.getRank();
   Matrix result{address(memref, descriptor), 1, type.getShape().back(),
                 rank > 1 ? strides[rank - 2] : type.getShape().back()};
   int64_t spacing = result.stride;
   for (int64_t i = rank - 2; i >= 0; --i) {
     if (strides[i] != spacing && type.getDimSize(i) != 1)
-      return op->emitOpError("expected operands with evenly spaced rows, not ") << type;
+      return refuse("evenly spaced");
     spacing *= type.getDimSize(i);
     result.rows *= type.getDimSize(i);
   }
   return result;
 }
 
-FailureOr<Product> LibraryCall::product(kernel::GemmOp op, kernel::GemmOp::Adaptor adaptor) {
-  FailureOr<Matrix> a = matrix(op.getA(), adaptor.getA()), b = matrix(op.getB(), adaptor.getB()),
-                    c = matrix(op.getC(), adaptor.getC());
-  if (failed(a) || failed(b) || failed(c))
-    return failure();
-  return Product{*a, *b, *c};
-}
-
 Value LibraryCall::address(Value memref, Value descriptor) {
-  auto type = cast<MemRefType>(memref.getType());
-  auto [strides, offset] = type.getStridesAndOffset();
+  auto [strides, offset] = memrefOf(memref).getStridesAndOffset();
   Value base = MemRefDescriptor(descriptor).alignedPtr(rewriter, loc);
-  return kernel::offsetPointer(rewriter, loc, base, type.getElementType(), offset);
+  return kernel::offsetPointer(rewriter, loc, base, elementOf(memref), offset);
 }
 
-FailureOr<LLVM::CallOp> LibraryCall::createCall(StringRef name, Type result) {
-  auto function =
-      LLVM::lookupOrCreateFn(rewriter, op->getParentOfType<ModuleOp>(), name, types, result);
+LogicalResult LibraryCall::emit(const Twine &name) {
+  if (isRefused)
+    return failure();
+  const bool isCondition = op->getNumResults() > 0;
+  Type i32 = rewriter.getI32Type(), none = LLVM::LLVMVoidType::get(op->getContext());
+  auto function = LLVM::lookupOrCreateFn(rewriter, op->getParentOfType<ModuleOp>(), name.str(),
+                                         llvm::to_vector(ValueRange(arguments).getTypes()),
+                                         isCondition ? i32 : none);
   if (failed(function))
     return failure();
-  return LLVM::CallOp::create(rewriter, loc, *function, arguments);
-}
-
-LogicalResult LibraryCall::emit(StringRef name) {
-  if (failed(createCall(name, LLVM::LLVMVoidType::get(op->getContext()))))
-    return failure();
-  rewriter.eraseOp(op);
-  return success();
-}
-
-LogicalResult LibraryCall::emitCondition(StringRef name) {
-  Type i32 = rewriter.getI32Type();
-  FailureOr<LLVM::CallOp> call = createCall(name, i32);
-  if (failed(call))
-    return failure();
+  auto call = LLVM::CallOp::create(rewriter, loc, *function, arguments);
+  if (!isCondition) {
+    rewriter.eraseOp(op);
+    return success();
+  }
   Value zero = LLVM::ConstantOp::create(rewriter, loc, i32, rewriter.getI32IntegerAttr(0));
-  rewriter.replaceOpWithNewOp<LLVM::ICmpOp>(op, LLVM::ICmpPredicate::ne, call->getResult(), zero);
+  rewriter.replaceOpWithNewOp<LLVM::ICmpOp>(op, LLVM::ICmpPredicate::ne, call.getResult(), zero);
   return success();
 }
 
@@ -141,7 +129,7 @@ struct ViewToDescriptor : ConvertOpToLLVMPattern<kernel::ViewOp> {
     Value address = kernel::offsetPointer(rewriter, loc, adaptor.getBase(), rewriter.getI8Type(),
                                           op.getOffset());
     MemRefDescriptor descriptor = MemRefDescriptor::fromStaticShape(
-        rewriter, loc, *getTypeConverter(), cast<MemRefType>(op.getMemory().getType()), address);
+        rewriter, loc, *getTypeConverter(), memrefOf(op.getMemory()), address);
     rewriter.replaceOp(op, Value(descriptor));
     return success();
   }

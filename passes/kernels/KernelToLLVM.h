@@ -14,6 +14,7 @@
 #define BOA_PASSES_KERNELS_KERNELTOLLVM_H
 
 #include "passes/kernels/KernelPasses.h"
+#include "passes/kernels/MemoryAccess.h"
 
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
@@ -23,17 +24,10 @@ namespace boa {
 /// An operand as a matrix: all leading dimensions are rows.
 struct Matrix {
   mlir::Value address;
-  int64_t rows, columns, stride;
+  int64_t rows = 1, columns = 1, stride = 1;
 };
 
-inline mlir::Type elementOf(mlir::Value memref) {
-  return mlir::cast<mlir::MemRefType>(memref.getType()).getElementType();
-}
-
-/// The operands of a product.
-struct Product {
-  Matrix a, b, c;
-};
+inline mlir::Type elementOf(mlir::Value memref) { return memrefOf(memref).getElementType(); }
 
 /// Builds the arguments of a call of the runtime, and at last the call.
 class LibraryCall {
@@ -44,32 +38,34 @@ public:
   void addNull();
   void add(mlir::Value value);
   void addRows(const Matrix &matrix);
+  void addRows(mlir::Value memref, mlir::Value descriptor) { addRows(matrix(memref, descriptor)); }
   /// An address, or null if the operand is absent.
   void addAddress(mlir::Value memref, mlir::Value descriptor);
+  /// The number of heads, of those of keys, and of the columns of one, for attention.
+  template <typename Op> void addHeads(Op op) {
+    addInt(op.getHeads());
+    addInt(op.getKvHeads());
+    addInt(memrefOf(op.getQ()).getDimSize(2) / static_cast<int64_t>(op.getHeads()));
+  }
   /// The flags of transposed operands, then m, n and k.
-  void addSizes(kernel::GemmOp op, const Product &product);
+  void addSizes(kernel::GemmOp op, const Matrix &a, const Matrix &b);
 
-  /// Refuses an operand whose rows are not contiguous and evenly spaced.
-  mlir::FailureOr<Matrix> matrix(mlir::Value memref, mlir::Value descriptor);
-  mlir::FailureOr<Product> product(kernel::GemmOp op, kernel::GemmOp::Adaptor adaptor);
+  /// Refuses an operand whose rows are not contiguous and evenly spaced: no call is emitted.
+  Matrix matrix(mlir::Value memref, mlir::Value descriptor);
   /// The address of the first element.
   mlir::Value address(mlir::Value memref, mlir::Value descriptor);
 
-  /// Replaces the op by the call of `name`.
-  mlir::LogicalResult emit(mlir::StringRef name);
-  /// Replaces the op's one result, of i1, by whether the call of `name` returns an i32 other than
-  /// 0.
-  mlir::LogicalResult emitCondition(mlir::StringRef name);
+  /// Replaces the op by the call of `name`. One result, of i1, is whether the call returns an i32
+  /// other than 0.
+  mlir::LogicalResult emit(const mlir::Twine &name);
 
 private:
-  mlir::FailureOr<mlir::LLVM::CallOp> createCall(mlir::StringRef name, mlir::Type result);
-
   mlir::ConversionPatternRewriter &rewriter;
   mlir::Operation *op;
   mlir::Location loc;
   mlir::Type pointer;
+  bool isRefused = false;
   mlir::SmallVector<mlir::Value> arguments;
-  mlir::SmallVector<mlir::Type> types;
 };
 
 /// Converts the bodies of all kernels of the module, and all functions. Assumes control flow in

@@ -12,7 +12,7 @@ using namespace boa;
 
 namespace {
 AffineMap getMap(OpBuilder &builder, unsigned rank, Input input) {
-  unsigned have = cast<RankedTensorType>(input.value.getType()).getRank();
+  unsigned have = tensorOf(input.value).getRank();
   AffineMap all = builder.getMultiDimIdentityMap(rank);
   switch (input.indexing) {
   case Indexing::Full:
@@ -87,7 +87,7 @@ Value LinalgBuilder::reduceRows(RankedTensorType space, Reduction kind, ArrayRef
 Value LinalgBuilder::sumLeading(RankedTensorType space, Value init, ArrayRef<Input> inputs,
                                 Body body) {
   unsigned rank = space.getRank();
-  unsigned kept = cast<RankedTensorType>(init.getType()).getRank();
+  unsigned kept = tensorOf(init).getRank();
   SmallVector<utils::IteratorType> iterators(rank - kept, utils::IteratorType::reduction);
   iterators.append(kept, utils::IteratorType::parallel);
   AffineMap map = getMap(builder, rank, Input(init, Indexing::Trailing));

@@ -25,6 +25,14 @@ constexpr int64_t kMemoryAlignment = 64;
 
 /// The bytes of an element in memory, alone or beside others: whole bytes also for i1.
 int64_t getElementBytes(mlir::ShapedType type);
+/// The bytes of all elements.
+inline int64_t getBytes(mlir::ShapedType type) {
+  return type.getNumElements() * getElementBytes(type);
+}
+/// The type of a value that is a memref.
+inline mlir::MemRefType memrefOf(mlir::Value value) {
+  return mlir::cast<mlir::MemRefType>(value.getType());
+}
 
 /// The alloc, kernel.view or global that a memref is, or is a part of.
 mlir::Value getMemoryRoot(mlir::Value memref);

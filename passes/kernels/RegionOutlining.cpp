@@ -26,7 +26,7 @@ int64_t CapturedMemory::getAlignment(int64_t most) const {
 }
 
 static CapturedMemory asMemory(kernel::ViewOp view) {
-  return {view.getMemory(), cast<MemRefType>(view.getMemory().getType()), view.getBase(),
+  return {view.getMemory(), memrefOf(view.getMemory()), view.getBase(),
           static_cast<int64_t>(view.getOffset())};
 }
 

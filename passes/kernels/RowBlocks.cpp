@@ -26,7 +26,7 @@ RankedTensorType RowBlock::getType(RankedTensorType whole) const {
 /// The offsets, sizes and strides of the rows in a tensor.
 std::tuple<RowBlock::Numbers, RowBlock::Numbers, RowBlock::Numbers>
 RowBlock::getSlice(OpBuilder &builder, Value whole) const {
-  RankedTensorType part = getType(tensorTypeOf(whole));
+  RankedTensorType part = getType(tensorOf(whole));
   SmallVector<int64_t> at(offsets), strides(part.getRank(), 1);
   at.resize(part.getRank(), 0);
   MLIRContext *context = builder.getContext();

@@ -12,20 +12,11 @@
 #ifndef BOA_PASSES_KERNELS_ROWBLOCKS_H
 #define BOA_PASSES_KERNELS_ROWBLOCKS_H
 
-#include "mlir/IR/Builders.h"
-#include "mlir/IR/BuiltinTypes.h"
+#include "passes/kernels/LinalgBuilder.h"
 
-#include "llvm/ADT/STLExtras.h"
-
-#include <cstdint>
 #include <tuple>
 
 namespace boa {
-
-/// The type of a value that is a ranked tensor.
-inline mlir::RankedTensorType tensorTypeOf(mlir::Value value) {
-  return llvm::cast<mlir::RankedTensorType>(value.getType());
-}
 
 /// Some of the rows. Rows are the leading dimensions of a tensor.
 struct RowBlock {

@@ -34,13 +34,13 @@ std::optional<ChainMember> describe(kernel::GemmOp op, ArrayRef<int64_t> rows) {
   SmallVector<OpOperand *> byRow{&op.getAMutable()};
   byRow.push_back(member.sums ? &op.getBMutable() : &op.getCMutable());
   for (OpOperand *operand : byRow) {
-    RankedTensorType type = tensorTypeOf(operand->get());
+    RankedTensorType type = tensorOf(operand->get());
     if (!beginsWith(type, rows) || type.getRank() != int64_t(rows.size()) + 1)
       return std::nullopt;
     member.byRow[operand->getOperandNumber()] = true;
   }
   // Each block would add a bias once more, and round a narrow sum once more.
-  if (member.sums && (op.getBias() || tensorTypeOf(op.getC()).getElementType().isBF16()))
+  if (member.sums && (op.getBias() || tensorOf(op.getC()).getElementType().isBF16()))
     return std::nullopt;
   return member;
 }
@@ -102,7 +102,7 @@ bool RowChain::add(Operation *op, SmallVectorImpl<Value> &wide) {
   auto gemm = dyn_cast<kernel::GemmOp>(op);
   bool ends = gemm && op != product && !makes(gemm.getC());
   for (Value result : op->getResults()) {
-    RankedTensorType made = tensorTypeOf(result);
+    RankedTensorType made = tensorOf(result);
     if (member->sums || ends || made.getShape() != type.getShape())
       continue;
     wide.push_back(result);

@@ -34,8 +34,8 @@ struct ChainMember {
 class RowChain {
 public:
   explicit RowChain(kernel::GemmOp product)
-      : product(product), type(tensorTypeOf(product.getResult()[0])),
-        rows(type.getShape().drop_back()), widest(getElementBytes(type)) {}
+      : product(product), type(tensorOf(product.getResult()[0])), rows(type.getShape().drop_back()),
+        widest(getElementBytes(type)) {}
 
   /// Finds the ops of the chain. Returns the reason why it cannot be computed block by block, if
   /// there is one.

@@ -21,7 +21,8 @@
 //
 // An argument has the name of what it takes: `tokens`, `targets`, `result(embed)`,
 // `result(embed#1)`. The first argument is `input` if it takes the result of the stage before, or
-// in the first stage the tokens. If another argument takes the same, it is `result(embed)'2`.
+// in the first stage the tokens. Of several others that take the same, the second is
+// `result(embed)'2`.
 //
 // The runtime stores the text and compares it by line (runtime/state/computation.h):
 // a change of the form is a new version.

@@ -26,19 +26,33 @@ struct KernelOptions {
 };
 
 /// A compiler of kernels for one kind of device. DeviceTraits (runtime/abi/settings.h) has what
-/// else its kind means. A new target is a class behind `get`.
+/// else its kind means. A new target is a class in a folder of its own, behind `get`.
 class Target {
 public:
   virtual ~Target() = default;
 
   /// The target for the device of a machine, as its settings say.
-  static std::shared_ptr<const Target> get(const MachineSettings &machine);
+  static std::shared_ptr<const Target> get(const MachineSettings &machine) {
+    return TraitsOf(machine.device).has_image ? getCuda(machine) : getCpu();
+  }
 
   /// Adds passes for a module. They turn the bodies of kernels, as --boa-outline-kernels leaves
   /// them, to the LLVM dialect, on (ptr buffers, ptr workspace, ptr queue), and set what workspace
   /// a kernel needs. Other functions only become llvm.func.
   virtual void buildKernels(mlir::OpPassManager &pm, const KernelOptions &options) const = 0;
+
+private:
+  static std::shared_ptr<const Target> getCpu();
+  static std::shared_ptr<const Target> getCuda(const MachineSettings &machine);
 };
+
+/// Adds the dialects and external models that CUDA's passes use beyond those of kernels.
+void registerCudaDialects(mlir::DialectRegistry &registry);
+
+/// Registers passes and pipelines for boa-opt: `--cpu-kernel-pipeline`, `--cuda-kernel-pipeline`
+/// and `--cuda-code-pipeline`.
+void registerCpuPipeline();
+void registerCudaPipeline();
 
 } // namespace boa
 

@@ -30,7 +30,7 @@
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/KernelPipeline.h"
 #include "passes/target/cpu/Codegen.h"
-#include "passes/target/cpu/CpuPipeline.h"
+#include "passes/target/Target.h"
 #include "runtime/abi/abi.h"
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/gemm.h"
@@ -185,7 +185,7 @@ void measure(Shape s) {
   double start = now();
   PassManager pm(&context);
   pm.enableVerifier(false);
-  boa::buildCpuPipeline(pm);
+  boa::Target::get({})->buildKernels(pm, {});
   if (!module || failed(pm.run(*module)))
     std::abort();
   const char *names[] = {"block_forward", "block_backward"};

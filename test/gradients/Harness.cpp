@@ -14,7 +14,6 @@
 #include "passes/kernels/KernelPipeline.h"
 #include "passes/target/Target.h"
 #include "passes/target/cpu/Codegen.h"
-#include "passes/target/cuda/CudaPipeline.h"
 #include "runtime/abi/abi.h"
 #include "runtime/engine/symbols.h"
 #include "test/gradients/EmulatedGpu.h"

@@ -9,7 +9,8 @@
 
 // CHECK-LABEL: boa.kernel @rows
 // CHECK:         %[[S:.*]] = memref.alloc() : memref<2x64xf32>
-// CHECK:         kernel.parallel (%[[BEGIN:.*]], %[[END:.*]]) of 128 grain 86
+// CHECK:         kernel.parallel 128 grain 86
+// CHECK-NEXT:    ^bb0(%[[BEGIN:.*]]: index, %[[END:.*]]: index):
 // CHECK-NEXT:      scf.for %[[ROW:.*]] = %[[BEGIN]] to %[[END]]
 // CHECK:             %[[T:.*]] = arith.remui %[[ROW]], %c64
 // CHECK-NEXT:        %[[B:.*]] = arith.divui %[[ROW]], %c64
@@ -55,7 +56,8 @@ boa.kernel @rows(%p: !llvm.ptr, %w: !llvm.ptr) {
 // loop: at least a cache line of them, and 8192 iterations.
 
 // CHECK-LABEL: boa.kernel @columns
-// CHECK:         kernel.parallel (%[[BEGIN:.*]], %[[END:.*]]) of 96 grain 16
+// CHECK:         kernel.parallel 96 grain 16
+// CHECK-NEXT:    ^bb0(%[[BEGIN:.*]]: index, %[[END:.*]]: index):
 // CHECK-NEXT:      scf.for %[[R:.*]] = %{{.*}} to %c1024
 // CHECK-NEXT:        scf.for %[[C:.*]] = %[[BEGIN]] to %[[END]]
 // CHECK-NEXT:          memref.load %{{.*}}[%[[R]], %[[C]]]
@@ -78,7 +80,8 @@ boa.kernel @columns(%p: !llvm.ptr, %w: !llvm.ptr) {
 // Scattered rows: each range of columns goes through all rows in order.
 
 // CHECK-LABEL: boa.kernel @scatter
-// CHECK:         kernel.parallel (%[[BEGIN:.*]], %[[END:.*]]) of 96 grain
+// CHECK:         kernel.parallel 96 grain
+// CHECK-NEXT:    ^bb0(%[[BEGIN:.*]]: index, %[[END:.*]]: index):
 // CHECK:           scf.for %[[C:.*]] = %[[BEGIN]] to %[[END]]
 // CHECK:             %[[TOKEN:.*]] = memref.load %{{.*}} : memref<2x3xi32>
 // CHECK:             %[[ROW:.*]] = arith.index_cast %[[TOKEN]]
@@ -101,7 +104,8 @@ boa.kernel @scatter(%p: !llvm.ptr, %w: !llvm.ptr) {
 // A group of one part has no loop over parts.
 
 // CHECK-LABEL: boa.kernel @everything
-// CHECK:         kernel.parallel (%{{.*}}, %{{.*}}) of 1 grain
+// CHECK:         kernel.parallel 1 grain
+// CHECK-NEXT:    ^bb0(
 // CHECK-NEXT:      scf.for %[[R:.*]] = %c0 to %c64
 // CHECK-NEXT:        memref.load %{{.*}}[%[[R]]]
 // CHECK-NOT:     scf.for

@@ -30,7 +30,8 @@ boa.kernel @k(%p: !llvm.ptr, %w: !llvm.ptr) {
   %y = kernel.view %w + 0 : memref<8xf32>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  kernel.parallel (%begin, %end) of 8 grain 4 {
+  kernel.parallel 8 grain 4 {
+  ^bb0(%begin: index, %end: index):
     scf.for %r = %begin to %end step %c1 {
       %0 = memref.load %part[%r, %c0] : memref<8x4xf32, strided<[8, 1], offset: 4>>
       memref.store %0, %y[%r] : memref<8xf32>
@@ -65,13 +66,15 @@ boa.kernel @same(%p: !llvm.ptr, %w: !llvm.ptr) {
   %y1 = kernel.view %w + 64 : memref<16xf32>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  kernel.parallel (%begin, %end) of 16 grain 16 {
+  kernel.parallel 16 grain 16 {
+  ^bb0(%begin: index, %end: index):
     scf.for %c = %begin to %end step %c1 {
       %0 = memref.load %x0[%c0, %c] : memref<1x16xf32, strided<[16, 1]>>
       memref.store %0, %y0[%c] : memref<16xf32>
     }
   }
-  kernel.parallel (%begin, %end) of 16 grain 16 {
+  kernel.parallel 16 grain 16 {
+  ^bb0(%begin: index, %end: index):
     scf.for %c = %begin to %end step %c1 {
       %0 = memref.load %x1[%c0, %c] : memref<1x16xf32, strided<[16, 1], offset: 16>>
       memref.store %0, %y1[%c] : memref<16xf32>
@@ -93,7 +96,8 @@ boa.kernel @same(%p: !llvm.ptr, %w: !llvm.ptr) {
 boa.kernel @forward(%p: !llvm.ptr) {
   %x = kernel.view %p + 0 : memref<16xf32>
   %zero = arith.constant 0.0 : f32
-  kernel.parallel (%begin, %end) of 16 grain 16 {
+  kernel.parallel 16 grain 16 {
+  ^bb0(%begin: index, %end: index):
     memref.store %zero, %x[%begin] : memref<16xf32>
   }
   boa.return
@@ -101,7 +105,8 @@ boa.kernel @forward(%p: !llvm.ptr) {
 boa.kernel @backward(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x = kernel.view %w + 128 : memref<16xf32>
   %zero = arith.constant 0.0 : f32
-  kernel.parallel (%begin, %end) of 16 grain 16 {
+  kernel.parallel 16 grain 16 {
+  ^bb0(%begin: index, %end: index):
     memref.store %zero, %x[%begin] : memref<16xf32>
   }
   boa.return
@@ -126,13 +131,15 @@ boa.kernel @not_alone(%p: !llvm.ptr, %w: !llvm.ptr) {
   %short = memref.subview %y[1, 0] [1, 8] [1, 1] : memref<4x8xf32> to memref<1x8xf32, strided<[8, 1], offset: 8>>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  kernel.parallel (%begin, %end) of 16 grain 16 {
+  kernel.parallel 16 grain 16 {
+  ^bb0(%begin: index, %end: index):
     scf.for %c = %begin to %end step %c1 {
       %0 = memref.load %row[%c0, %c] : memref<1x16xf32, strided<[16, 1], offset: 16>>
       memref.store %0, %x[%c0, %c] : memref<2x16xf32>
     }
   }
-  kernel.parallel (%begin, %end) of 8 grain 8 {
+  kernel.parallel 8 grain 8 {
+  ^bb0(%begin: index, %end: index):
     scf.for %c = %begin to %end step %c1 {
       %part = memref.subview %short[0, 4] [1, 4] [1, 1] : memref<1x8xf32, strided<[8, 1], offset: 8>> to memref<1x4xf32, strided<[8, 1], offset: 12>>
       %0 = memref.load %part[%c0, %c] : memref<1x4xf32, strided<[8, 1], offset: 12>>
@@ -165,16 +172,20 @@ boa.kernel @uneven(%p: !llvm.ptr, %w: !llvm.ptr) {
   %x3 = memref.subview %x[3, 0] [1, 10] [1, 1] : memref<4x10xf32> to memref<1x10xf32, strided<[10, 1], offset: 30>>
   %zero = arith.constant 0.0 : f32
   %c0 = arith.constant 0 : index
-  kernel.parallel (%begin, %end) of 10 grain 10 {
+  kernel.parallel 10 grain 10 {
+  ^bb0(%begin: index, %end: index):
     memref.store %zero, %x0[%c0, %begin] : memref<1x10xf32, strided<[10, 1]>>
   }
-  kernel.parallel (%begin, %end) of 10 grain 10 {
+  kernel.parallel 10 grain 10 {
+  ^bb0(%begin: index, %end: index):
     memref.store %zero, %x1[%c0, %begin] : memref<1x10xf32, strided<[10, 1], offset: 10>>
   }
-  kernel.parallel (%begin, %end) of 10 grain 10 {
+  kernel.parallel 10 grain 10 {
+  ^bb0(%begin: index, %end: index):
     memref.store %zero, %x2[%c0, %begin] : memref<1x10xf32, strided<[10, 1], offset: 20>>
   }
-  kernel.parallel (%begin, %end) of 10 grain 10 {
+  kernel.parallel 10 grain 10 {
+  ^bb0(%begin: index, %end: index):
     memref.store %zero, %x3[%c0, %begin] : memref<1x10xf32, strided<[10, 1], offset: 30>>
   }
   boa.return
@@ -193,7 +204,8 @@ boa.kernel @bits(%p: !llvm.ptr, %w: !llvm.ptr) {
   %row = memref.subview %x[1, 0] [1, 512] [1, 1] : memref<2x512xi1> to memref<1x512xi1, strided<[512, 1], offset: 512>>
   %c0 = arith.constant 0 : index
   %true = arith.constant true
-  kernel.parallel (%begin, %end) of 512 grain 512 {
+  kernel.parallel 512 grain 512 {
+  ^bb0(%begin: index, %end: index):
     memref.store %true, %row[%c0, %begin] : memref<1x512xi1, strided<[512, 1], offset: 512>>
   }
   boa.return
@@ -208,7 +220,8 @@ boa.kernel @captures(%p: !llvm.ptr, %w: !llvm.ptr) {
   %c0 = arith.constant 0 : index
   %v = memref.load %x[%c0] : memref<8xf32>
   // expected-error @below {{'kernel.parallel' op expected captured values to be views with static offsets}}
-  kernel.parallel (%begin, %end) of 8 grain 8 {
+  kernel.parallel 8 grain 8 {
+  ^bb0(%begin: index, %end: index):
     memref.store %v, %x[%begin] : memref<8xf32>
   }
   boa.return

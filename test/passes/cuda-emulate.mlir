@@ -33,7 +33,7 @@
 // CHECK:         llvm.getelementptr %[[THREAD]][104]
 // CHECK:         llvm.call %{{.*}}(%[[THREAD]]) : !llvm.ptr, (!llvm.ptr) -> ()
 // CHECK:         %[[BITS:.*]] = arith.bitcast %[[VALUE]] : f32 to i32
-// CHECK:         %[[DOWN:.*]] = llvm.mlir.constant(2 : i32)
+// CHECK:         %[[DOWN:.*]] = arith.constant 2 : i32
 // CHECK:         llvm.getelementptr %[[THREAD]][112]
 // CHECK:         llvm.call %{{.*}}(%[[THREAD]], %[[BITS]], %{{.*}}, %{{.*}}, %[[DOWN]])
 // CHECK:         memref.store %{{.*}}, %[[T]]
@@ -67,7 +67,7 @@ gpu.module @cuda {
 // CHECK-NEXT:  "places: arguments 1 and 2 have memory in common\00"
 // CHECK-NEXT:  "places: an index is outside
 // CHECK-LABEL: func.func @places
-// CHECK-COUNT-6: arith.ori
+// CHECK-COUNT-5: arith.ori
 // CHECK:         %[[FIRST:.*]] = arith.cmpi eq
 // CHECK:         scf.if %[[FIRST]] {
 // CHECK:           %[[P:.*]] = llvm.ptrtoint

@@ -8,7 +8,8 @@
 // -----
 
 // expected-error @below {{'kernel.parallel' op expected a count of at least 0, and a grain of at least 1}}
-kernel.parallel (%begin, %end) of 4 grain 0 {
+kernel.parallel 4 grain 0 {
+^bb0(%begin: index, %end: index):
 }
 
 // -----

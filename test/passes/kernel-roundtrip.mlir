@@ -53,9 +53,11 @@ func.func @memory(%buffers: !llvm.ptr, %workspace: !llvm.ptr) {
   %cos = kernel.angles cosine [1.0, 0.01] : tensor<8x2xf32>
   // CHECK: kernel.angles sine [0.33333333333333331] : tensor<8x1xf64>
   %sin = kernel.angles sine [0.33333333333333331] : tensor<8x1xf64>
-  // CHECK: kernel.parallel (%[[BEGIN:.*]], %{{.*}}) of 8 grain 2 {
+  // CHECK: kernel.parallel 8 grain 2 {
+  // CHECK-NEXT: ^bb0(%[[BEGIN:.*]]: index, %{{.*}}: index):
   // CHECK-NEXT: memref.store %{{.*}}, %{{.*}}[%[[BEGIN]], %{{.*}}]
-  kernel.parallel (%begin, %end) of 8 grain 2 {
+  kernel.parallel 8 grain 2 {
+  ^bb0(%begin: index, %end: index):
     memref.store %zero, %v[%begin, %c0] : memref<8x4xf32>
   }
   // CHECK: kernel.group rows [8] {

@@ -27,7 +27,7 @@ namespace {
 LogicalResult emitTyped(LibraryCall &call, Operation *op, const Twine &name, Type element) {
   if (!element.isF32() && !element.isF64() && !element.isBF16())
     return op->emitOpError("expected operands of f32 or f64, not ") << element;
-  return call.emit((name + (element.isF32() ? "_f32" : element.isF64() ? "_f64" : "_bf16")).str());
+  return call.emit(name + (element.isF32() ? "_f32" : element.isF64() ? "_f64" : "_bf16"));
 }
 
 struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
@@ -37,15 +37,15 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
     if (op.getAddend())
       return op.emitOpError("expected c to be the addend");
     LibraryCall call(rewriter, op);
-    FailureOr<Product> product = call.product(op, adaptor);
-    if (failed(product))
-      return failure();
-    call.addSizes(op, *product);
-    call.addRows(product->a);
-    call.addRows(product->b);
+    const Matrix a = call.matrix(op.getA(), adaptor.getA());
+    const Matrix b = call.matrix(op.getB(), adaptor.getB());
+    const Matrix c = call.matrix(op.getC(), adaptor.getC());
+    call.addSizes(op, a, b);
+    call.addRows(a);
+    call.addRows(b);
     call.addAddress(op.getBias(), adaptor.getBias());
     call.addInt(op.getAccumulate(), 32);
-    call.addRows(product->c);
+    call.addRows(c);
     Type aType = elementOf(op.getA()), bType = elementOf(op.getB()), cType = elementOf(op.getC());
     bool narrowB = bType.isBF16(), narrowA = narrowB && aType.isBF16();
     bool narrowC = narrowA && cType.isBF16();
@@ -74,89 +74,72 @@ struct PrepareToCall : ConvertOpToLLVMPattern<kernel::PrepareOp> {
   LogicalResult matchAndRewrite(kernel::PrepareOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     LibraryCall call(rewriter, op);
-    FailureOr<Matrix> b = call.matrix(op.getB(), adaptor.getB());
-    if (failed(b))
-      return failure();
+    const Matrix b = call.matrix(op.getB(), adaptor.getB());
     call.addInt(op.getTransposeB(), 32);
-    call.addInt(op.getTransposeB() ? b->rows : b->columns);
-    call.addInt(op.getTransposeB() ? b->columns : b->rows);
-    call.addRows(*b);
-    call.add(call.address(op.getForm(), adaptor.getForm()));
+    call.addInt(op.getTransposeB() ? b.rows : b.columns);
+    call.addInt(op.getTransposeB() ? b.columns : b.rows);
+    call.addRows(b);
+    call.addAddress(op.getForm(), adaptor.getForm());
     return emitTyped(call, op, op.getNarrowA() ? "boa_gemm_prepare_bf16" : "boa_gemm_prepare",
                      elementOf(op.getB()));
   }
 };
 
+/// Passes the operands but `apart` in order, and emits the call. All of those but lse are matrices.
+template <typename Op>
+LogicalResult emitAttention(LibraryCall &call, Op op, ValueRange descriptors, Value apart,
+                            Value lse, StringRef name) {
+  Type element = elementOf(op.getQ());
+  Type sum = element.isBF16() ? Float32Type::get(op.getContext()) : element;
+  for (auto [operand, descriptor] : llvm::zip(op->getOperands(), descriptors)) {
+    if (operand == apart)
+      continue;
+    if (elementOf(operand) != (operand == lse ? sum : element))
+      return op.emitOpError("expected operands of one type, and lse in that of sums");
+    if (operand == lse)
+      call.addAddress(operand, descriptor);
+    else
+      call.addRows(operand, descriptor);
+  }
+  return emitTyped(call, op, name, element);
+}
+
 /// Passes attention or its gradient: batch, time, heads, kv_heads, d, causal, window, the starts of
-/// documents, then the other operands in order. All of those but lse are matrices.
+/// documents, then the other operands.
 template <typename Op> struct AttentionToCall : ConvertOpToLLVMPattern<Op> {
   using ConvertOpToLLVMPattern<Op>::ConvertOpToLLVMPattern;
   LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     LibraryCall call(rewriter, op);
-    auto type = cast<MemRefType>(op.getQ().getType());
-    call.addInt(type.getDimSize(0));
-    call.addInt(type.getDimSize(1));
-    call.addInt(op.getHeads());
-    call.addInt(op.getKvHeads());
-    call.addInt(type.getDimSize(2) / op.getHeads());
+    for (int64_t extent : memrefOf(op.getQ()).getShape().take_front(2))
+      call.addInt(extent);
+    call.addHeads(op);
     call.addInt(op.getCausal(), 32);
     call.addInt(op.getWindow().value_or(0));
-    if (Value starts = op.getDocumentStarts()) {
-      if (!isa<MemRefType>(starts.getType()) ||
-          !cast<MemRefType>(starts.getType()).getLayout().isIdentity())
-        return op.emitOpError("expected starts of documents without gaps");
-      call.addAddress(starts, adaptor.getDocumentStarts());
-    } else {
-      call.addNull();
-    }
-    Type element = type.getElementType();
-    Type sum = element.isBF16() ? rewriter.getF32Type() : element;
-    for (auto [operand, descriptor] : llvm::zip(op->getOperands(), adaptor.getOperands())) {
-      if (operand == op.getDocumentStarts())
-        continue;
-      if (elementOf(operand) != (operand == op.getLse() ? sum : element))
-        return op.emitOpError("expected operands of one type, and lse in that of sums");
-      if (operand == op.getLse()) {
-        call.add(call.address(operand, descriptor));
-        continue;
-      }
-      FailureOr<Matrix> matrix = call.matrix(operand, descriptor);
-      if (failed(matrix))
-        return failure();
-      call.addRows(*matrix);
-    }
+    Value starts = op.getDocumentStarts();
+    auto type = starts ? dyn_cast<MemRefType>(starts.getType()) : MemRefType();
+    if (starts && (!type || !type.getLayout().isIdentity()))
+      return op.emitOpError("expected starts of documents without gaps");
+    call.addAddress(starts, adaptor.getDocumentStarts());
     bool grad = std::is_same_v<Op, kernel::AttentionGradOp>;
-    return emitTyped(call, op, grad ? "boa_attention_grad" : "boa_attention", element);
+    return emitAttention(call, op, adaptor.getOperands(), starts, op.getLse(),
+                         grad ? "boa_attention_grad" : "boa_attention");
   }
 };
 
-/// Passes rows, context, heads, kv_heads, d, window, then the operands.
+/// Passes rows, context, heads, kv_heads, d, window, the positions, then the other operands.
 struct CachedAttentionToCall : ConvertOpToLLVMPattern<kernel::CachedAttentionOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
   LogicalResult matchAndRewrite(kernel::CachedAttentionOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     LibraryCall call(rewriter, op);
-    auto type = cast<MemRefType>(op.getQ().getType());
-    call.addInt(type.getDimSize(1));
-    call.addInt(cast<MemRefType>(op.getKeys().getType()).getDimSize(1));
-    call.addInt(op.getHeads());
-    call.addInt(op.getKvHeads());
-    call.addInt(type.getDimSize(2) / op.getHeads());
+    call.addInt(memrefOf(op.getQ()).getDimSize(1));
+    call.addInt(memrefOf(op.getKeys()).getDimSize(1));
+    call.addHeads(op);
     call.addInt(op.getWindow().value_or(0));
-    call.add(call.address(op.getPositions(), adaptor.getPositions()));
-    Type element = type.getElementType();
-    for (auto [operand, descriptor] : llvm::zip(op->getOperands(), adaptor.getOperands())) {
-      if (operand == op.getPositions())
-        continue;
-      if (elementOf(operand) != element)
-        return op.emitOpError("expected operands of one type");
-      FailureOr<Matrix> matrix = call.matrix(operand, descriptor);
-      if (failed(matrix))
-        return failure();
-      call.addRows(*matrix);
-    }
-    return emitTyped(call, op, "boa_cached_attention", element);
+    call.addAddress(op.getPositions(), adaptor.getPositions());
+    return emitAttention(call, op, adaptor.getOperands(), op.getPositions(), /*lse=*/{},
+                         "boa_cached_attention");
   }
 };
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// CpuPasses.td documents each pass; CpuPipeline.h runs them in order.
+// CpuPasses.td documents each pass; CpuPipeline.cpp runs them in order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_TARGET_CPU_CPUPASSES_H

@@ -30,7 +30,8 @@ def CpuEmitGroups : Pass<"cpu-emit-groups", "::boa::KernelOp"> {
     After:
     ```mlir after
       %sum = memref.alloc() {alignment = 64 : i64} : memref<2x64xf32>
-      kernel.parallel (%begin, %end) of 128 grain 32 {
+      kernel.parallel 128 grain 32 {
+      ^bb0(%begin: index, %end: index):
         %c1 = arith.constant 1 : index
         scf.for %r = %begin to %end step %c1 {
     ...
@@ -104,7 +105,8 @@ def CpuOutlineLoops : Pass<"cpu-outline-loops", "::mlir::ModuleOp"> {
     boa.kernel @k(%p: !llvm.ptr) {
       %x = kernel.view %p + 0 : memref<16xf32>
       %zero = arith.constant 0.0 : f32
-      kernel.parallel (%begin, %end) of 16 grain 16 {
+      kernel.parallel 16 grain 16 {
+      ^bb0(%begin: index, %end: index):
         memref.store %zero, %x[%begin] : memref<16xf32>
       }
       boa.return

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/target/cpu/CpuPipeline.h"
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/KernelPipeline.h"
+#include "passes/target/Target.h"
 #include "passes/target/cpu/CpuPasses.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -16,11 +16,12 @@
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
+using namespace boa;
 
 namespace {
 
 /// Empties the kernels of a program that never runs them. Their names and workspace stay.
-struct EmptyKernels : PassWrapper<EmptyKernels, OperationPass<boa::KernelOp>> {
+struct EmptyKernels : PassWrapper<EmptyKernels, OperationPass<KernelOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(EmptyKernels)
   StringRef getName() const override { return "EmptyKernels"; }
   void runOnOperation() override {
@@ -34,7 +35,7 @@ struct EmptyKernels : PassWrapper<EmptyKernels, OperationPass<boa::KernelOp>> {
 
 /// Lowers loops to blocks, in kernels and in the functions of their loops.
 static void flatten(OpPassManager &pm) {
-  pm.addPass(boa::createExpandKernelMath());
+  pm.addPass(createExpandKernelMath());
   // Slices to address arithmetic, all of it constant.
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
@@ -42,32 +43,41 @@ static void flatten(OpPassManager &pm) {
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());
-  pm.addPass(boa::createCpuKeepOuterLoops());
+  pm.addPass(createCpuKeepOuterLoops());
   pm.addPass(createSCFToControlFlowPass());
 }
 
-void boa::buildCpuPipeline(OpPassManager &pm, const KernelOptions &options) {
-  const bool code = options.code != DeviceCode::none;
-  auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<KernelOp>(std::move(pass)); };
-  buildKernelPipeline(pm, {/*bytes=*/32 << 20, /*least=*/128, options.blockRows});
-  each(createFormKernelGroups());
-  each(createCpuEmitGroups());
-  each(createCanonicalizerPass());
-  each(createAssignWorkspace());
-  pm.addPass(createCpuPrepareProducts());
-  if (!code)
-    each(std::make_unique<EmptyKernels>());
-  pm.addPass(createCpuOutlineLoops());
-  if (code)
-    pm.addPass(createEmitOptimizer());
-  flatten(pm.nest<KernelOp>());
-  flatten(pm.nest<func::FuncOp>());
-  pm.addPass(createCpuConvertKernelToLLVM());
-  pm.addPass(createReconcileUnrealizedCastsPass());
-}
+namespace {
+
+/// With DeviceCode::none the kernels do nothing: they say what memory they would need.
+struct CpuTarget : Target {
+  void buildKernels(OpPassManager &pm, const KernelOptions &options) const override {
+    const bool code = options.code != DeviceCode::none;
+    auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<KernelOp>(std::move(pass)); };
+    buildKernelPipeline(pm, {/*bytes=*/32 << 20, /*least=*/128, options.blockRows});
+    each(createFormKernelGroups());
+    each(createCpuEmitGroups());
+    each(createCanonicalizerPass());
+    each(createAssignWorkspace());
+    pm.addPass(createCpuPrepareProducts());
+    if (!code)
+      each(std::make_unique<EmptyKernels>());
+    pm.addPass(createCpuOutlineLoops());
+    if (code)
+      pm.addPass(createEmitOptimizer());
+    flatten(pm.nest<KernelOp>());
+    flatten(pm.nest<func::FuncOp>());
+    pm.addPass(createCpuConvertKernelToLLVM());
+    pm.addPass(createReconcileUnrealizedCastsPass());
+  }
+};
+
+} // namespace
+
+std::shared_ptr<const Target> Target::getCpu() { return std::make_shared<CpuTarget>(); }
 
 void boa::registerCpuPipeline() {
   registerBoaCpuPasses();
   PassPipelineRegistration<>("cpu-kernel-pipeline", "from outlined kernels to the LLVM dialect",
-                             [](OpPassManager &pm) { buildCpuPipeline(pm); });
+                             [](OpPassManager &pm) { Target::get({})->buildKernels(pm, {}); });
 }

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/kernels/CodeBuilder.h"
 #include "passes/kernels/KernelGroup.h"
 #include "passes/target/cpu/CpuPasses.h"
 
@@ -34,43 +35,27 @@ constexpr int64_t kIterationsPerRange = 8192;
 /// The least width of a range of columns: a cache line.
 constexpr int64_t kColumnsPerRange = 16;
 
-Value makeIndex(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIndexOp::create(builder, loc, value);
-}
-
-/// The index in a space of these extents that `linear` stands for.
-SmallVector<Value> delinearize(OpBuilder &builder, Location loc, Value linear,
-                               ArrayRef<int64_t> extents) {
-  SmallVector<Value> index(extents.size());
-  for (unsigned i = extents.size() - 1; i > 0; --i) {
-    Value extent = makeIndex(builder, loc, extents[i]);
-    index[i] = arith::RemUIOp::create(builder, loc, linear, extent);
-    linear = arith::DivUIOp::create(builder, loc, linear, extent);
-  }
-  index[0] = linear;
-  return index;
-}
-
 /// Emits the iterations of the op with the first dimensions fixed to `row`. If columns are given,
 /// the last dimension has only those.
-LogicalResult emitOp(OpBuilder &builder, const GroupMember &member, ArrayRef<Value> row,
+LogicalResult emitOp(CodeBuilder &builder, const GroupMember &member, ArrayRef<Value> row,
                      std::optional<std::pair<Value, Value>> columns = {}) {
-  Location loc = member.op->getLoc();
-  SmallVector<Value> from, to, steps;
+  builder.setLoc(member.op->getLoc());
+  CodeBuilder::Values from, to, steps;
   for (int64_t extent : ArrayRef(member.extents).drop_front(row.size())) {
-    from.push_back(makeIndex(builder, loc, 0));
-    to.push_back(makeIndex(builder, loc, extent));
-    steps.push_back(makeIndex(builder, loc, 1));
+    from.push_back(builder.index(0));
+    to.push_back(builder.index(extent));
+    steps.push_back(builder.index(1));
   }
   if (columns)
     std::tie(from.back(), to.back()) = *columns;
   LogicalResult status = success();
-  scf::buildLoopNest(
-      builder, loc, from, to, steps, [&](OpBuilder &inner, Location, ValueRange rest) {
-        SmallVector<Value> ivs(row);
-        llvm::append_range(ivs, rest);
-        status = cast<TilingInterface>(member.op).generateScalarImplementation(inner, loc, ivs);
-      });
+  scf::buildLoopNest(builder, builder.getLoc(), from, to, steps,
+                     [&](OpBuilder &inner, Location loc, ValueRange rest) {
+                       SmallVector<Value> ivs(row);
+                       llvm::append_range(ivs, rest);
+                       status = cast<TilingInterface>(member.op).generateScalarImplementation(
+                           inner, loc, ivs);
+                     });
   return status;
 }
 
@@ -81,16 +66,10 @@ int64_t getGrain(kernel::GroupOp group) {
   return columns ? std::max(grain, kColumnsPerRange) : grain;
 }
 
-LogicalResult emitGroup(OpBuilder &builder, kernel::GroupOp group) {
-  SmallVector<GroupMember> members;
-  for (Operation &op : llvm::make_early_inc_range(group.getBodyRegion().front()))
-    if (auto member = GroupMember::get(&op))
-      members.push_back(std::move(*member));
-    else
-      op.moveBefore(group); // memory: of a temporary each row has its own place
-  builder.setInsertionPoint(group);
-  Location loc = group.getLoc();
-  auto parallel = kernel::ParallelOp::create(builder, loc, group.getCount(), getGrain(group));
+LogicalResult emitGroup(kernel::GroupOp group) {
+  const auto [members, memory] = takeApart(group);
+  CodeBuilder builder(OpBuilder(group), group.getLoc());
+  auto parallel = kernel::ParallelOp::create(builder, group.getCount(), getGrain(group));
   builder.setInsertionPointToStart(&parallel.getBodyRegion().front());
   Value begin = parallel.getBegin(), end = parallel.getEnd();
   LogicalResult status = success();
@@ -98,11 +77,11 @@ LogicalResult emitGroup(OpBuilder &builder, kernel::GroupOp group) {
     for (const GroupMember &member : members)
       status = failed(status) ? status : emitOp(builder, member, {}, {{begin, end}});
   } else {
-    SmallVector<Value> row;
+    CodeBuilder::Values row;
     if (!group.getSpace().empty()) {
-      auto loop = scf::ForOp::create(builder, loc, begin, end, makeIndex(builder, loc, 1));
+      auto loop = scf::ForOp::create(builder, begin, end, builder.index(1));
       builder.setInsertionPointToStart(loop.getBody());
-      row = delinearize(builder, loc, loop.getInductionVar(), group.getSpace());
+      row = builder.delinearize(loop.getInductionVar(), group.getSpace());
     }
     for (const GroupMember &member : members)
       status = failed(status) ? status : emitOp(builder, member, row);
@@ -113,10 +92,8 @@ LogicalResult emitGroup(OpBuilder &builder, kernel::GroupOp group) {
 
 struct CpuEmitGroups : boa::impl::CpuEmitGroupsBase<CpuEmitGroups> {
   void runOnOperation() override {
-    KernelOp func = getOperation();
-    OpBuilder builder(func);
-    for (auto group : llvm::to_vector(func.getBody().front().getOps<kernel::GroupOp>()))
-      if (failed(emitGroup(builder, group)))
+    for (auto group : llvm::to_vector(getOperation().getBody().front().getOps<kernel::GroupOp>()))
+      if (failed(emitGroup(group)))
         return signalPassFailure();
   }
 };

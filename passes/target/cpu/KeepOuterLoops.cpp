@@ -7,8 +7,6 @@
 
 #include "passes/target/cpu/CpuPasses.h"
 
-#include "mlir/IR/Remarks.h"
-
 namespace boa {
 #define GEN_PASS_DEF_CPUKEEPOUTERLOOPS
 #include "passes/target/cpu/CpuPasses.h.inc"
@@ -37,8 +35,7 @@ struct CpuKeepOuterLoops : boa::impl::CpuKeepOuterLoopsBase<CpuKeepOuterLoops> {
         ++kept;
       });
       if (loops)
-        remark::passed(func.getLoc(),
-                       remark::RemarkOpts::name("keep-outer-loops").category("boa-kernel"))
+        remark::passed(func.getLoc(), kernelRemark("keep-outer-loops"))
             << "in @" << func.getName() << ": " << remark::metric("loops", loops)
             << remark::metric("kept", kept);
     });

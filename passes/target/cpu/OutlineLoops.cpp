@@ -21,12 +21,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/kernels/CodeBuilder.h"
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/kernels/RegionOutlining.h"
 #include "passes/target/cpu/CpuPasses.h"
-
-#include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Remarks.h"
 
 namespace boa {
 #define GEN_PASS_DEF_CPUOUTLINELOOPS
@@ -52,8 +50,7 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
         if (failed(outline(kernel, loop, i)))
           return signalPassFailure();
     }
-    remark::passed(getOperation().getLoc(),
-                   remark::RemarkOpts::name("outline-loops").category("boa-kernel"))
+    remark::passed(getOperation().getLoc(), kernelRemark("outline-loops"))
         << remark::metric("loops", count) << remark::metric("functions", functions);
   }
 
@@ -75,90 +72,68 @@ struct CpuOutlineLoops : boa::impl::CpuOutlineLoopsBase<CpuOutlineLoops> {
   /// Makes the function of the loop itself.
   func::FuncOp makeLoop(KernelOp kernel, kernel::ParallelOp loop, Captures &captures,
                         StringRef name) {
-    Location loc = loop.getLoc();
-    OpBuilder builder(kernel);
-    Type pointer = LLVM::LLVMPointerType::get(&getContext());
-    SmallVector<Type> inputs(captures.memory.size(), pointer);
-    inputs.append(2, builder.getIndexType());
-    auto func = func::FuncOp::create(builder, loc, name, builder.getFunctionType(inputs, {}));
-    makeInternal(func);
-    Block *entry = func.addEntryBlock();
-    builder.setInsertionPointToStart(entry);
+    CodeBuilder b(OpBuilder(kernel), loop.getLoc());
+    SmallVector<Type> inputs(captures.memory.size(), b.pointer());
+    inputs.append(2, b.getIndexType());
+    func::FuncOp func = begin(b, name, inputs);
+    auto arguments = func.getArguments();
     IRMapping mapping;
     for (auto [i, memory] : llvm::enumerate(captures.memory)) {
-      func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
+      func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
       func.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                      builder.getI64IntegerAttr(memory.getAlignment(kMemoryAlignment)));
-      func.setArgAttr(i, LLVM::LLVMDialect::getNoUndefAttrName(), builder.getUnitAttr());
-      mapping.map(
-          memory.memref,
-          kernel::ViewOp::create(builder, loc, memory.type, entry->getArgument(i), 0).getMemory());
+                      b.getI64IntegerAttr(memory.getAlignment(kMemoryAlignment)));
+      func.setArgAttr(i, LLVM::LLVMDialect::getNoUndefAttrName(), b.getUnitAttr());
+      mapping.map(memory.memref,
+                  kernel::ViewOp::create(b, memory.type, arguments[i], 0).getMemory());
     }
     for (Operation *op : captures.repeated)
-      builder.clone(*op, mapping);
-    unsigned count = captures.memory.size();
-    mapping.map(loop.getBegin(), entry->getArgument(count));
-    mapping.map(loop.getEnd(), entry->getArgument(count + 1));
+      b.clone(*op, mapping);
+    mapping.map(loop.getBodyRegion().getArguments(), arguments.take_back(2));
     for (Operation &op : loop.getBodyRegion().front())
-      builder.clone(op, mapping);
-    func::ReturnOp::create(builder, loc);
+      b.clone(op, mapping);
+    func::ReturnOp::create(b);
     return func;
   }
 
   /// Makes the function that the pool calls: (data, begin, end).
   func::FuncOp makePart(KernelOp kernel, func::FuncOp body, unsigned views, StringRef name) {
-    Location loc = body.getLoc();
-    OpBuilder builder(kernel);
-    Type pointer = LLVM::LLVMPointerType::get(&getContext());
-    Type i64 = builder.getI64Type(), index = builder.getIndexType();
-    auto func =
-        func::FuncOp::create(builder, loc, name, builder.getFunctionType({pointer, i64, i64}, {}));
-    makeInternal(func);
-    Block *entry = func.addEntryBlock();
-    builder.setInsertionPointToStart(entry);
-    SmallVector<Value> operands;
-    for (unsigned i = 0; i < views; ++i) {
-      Value slot = LLVM::GEPOp::create(builder, loc, pointer, pointer, entry->getArgument(0),
-                                       ArrayRef<LLVM::GEPArg>(i));
-      operands.push_back(LLVM::LoadOp::create(builder, loc, pointer, slot));
-    }
-    for (unsigned i : {1, 2})
-      operands.push_back(arith::IndexCastOp::create(builder, loc, index, entry->getArgument(i)));
-    func::CallOp::create(builder, loc, body, operands);
-    func::ReturnOp::create(builder, loc);
+    CodeBuilder b(OpBuilder(kernel), body.getLoc());
+    func::FuncOp func = begin(b, name, {b.pointer(), b.getI64Type(), b.getI64Type()});
+    CodeBuilder::Values operands;
+    for (unsigned i = 0; i < views; ++i)
+      operands.push_back(b.loadAt(func.getArgument(0), b.pointer(), i));
+    for (Value bound : func.getArguments().drop_front())
+      operands.push_back(b.toIndex(bound));
+    func::CallOp::create(b, body, operands);
+    func::ReturnOp::create(b);
     return func;
   }
 
-  /// Makes the call that replaces the loop.
+  /// Makes the call that replaces the loop. The list is in the entry block: kernels are
+  /// straight-line code.
   void makeCall(kernel::ParallelOp loop, Captures &captures, func::FuncOp part) {
-    Location loc = loop.getLoc();
-    Type pointer = LLVM::LLVMPointerType::get(&getContext());
-    // The array is in the entry block: kernels are straight-line code.
-    OpBuilder builder(loop);
-    Type i64 = builder.getI64Type();
-    Value size = LLVM::ConstantOp::create(builder, loc, i64,
-                                          builder.getI64IntegerAttr(captures.memory.size()));
-    Value array = LLVM::AllocaOp::create(builder, loc, pointer, pointer, size);
-    for (auto [i, memory] : llvm::enumerate(captures.memory)) {
-      Value address =
-          kernel::offsetPointer(builder, loc, memory.base, builder.getI8Type(), memory.offset);
-      Value slot =
-          LLVM::GEPOp::create(builder, loc, pointer, pointer, array, ArrayRef<LLVM::GEPArg>(i));
-      LLVM::StoreOp::create(builder, loc, address, slot);
-    }
-    auto callee = func::ConstantOp::create(builder, loc, part.getFunctionType(), part.getSymName());
+    CodeBuilder b(OpBuilder(loop), loop.getLoc());
+    Type i64 = b.getI64Type();
+    Value list = b.makeList(captures.memory.size());
+    for (auto [i, memory] : llvm::enumerate(captures.memory))
+      b.storeAt(kernel::offsetPointer(b, b.getLoc(), memory.base, b.getI8Type(), memory.offset),
+                list, int32_t(i));
+    auto callee = func::ConstantOp::create(b, part.getFunctionType(), part.getSymName());
     Value function =
-        UnrealizedConversionCastOp::create(builder, loc, pointer, callee.getResult()).getResult(0);
-    Value count = LLVM::ConstantOp::create(builder, loc, i64, loop.getCountAttr());
-    Value grain = LLVM::ConstantOp::create(builder, loc, i64, loop.getGrainAttr());
-    func::CallOp::create(builder, loc, declare(loop, {i64, i64, pointer, pointer}),
-                         ValueRange{count, grain, function, array});
+        UnrealizedConversionCastOp::create(b, b.pointer(), callee.getResult()).getResult(0);
+    Value count = LLVM::ConstantOp::create(b, i64, loop.getCountAttr());
+    Value grain = LLVM::ConstantOp::create(b, i64, loop.getGrainAttr());
+    func::CallOp::create(b, declare(loop, {i64, i64, b.pointer(), b.pointer()}),
+                         ValueRange{count, grain, function, list});
   }
 
-  /// Lets LLVM inline and drop the function.
-  void makeInternal(func::FuncOp func) {
+  /// Begins a function that LLVM may inline and drop.
+  static func::FuncOp begin(CodeBuilder &b, StringRef name, ArrayRef<Type> inputs) {
+    auto func = func::FuncOp::create(b, name, b.getFunctionType(inputs, {}));
     func.setPrivate();
-    func->setAttr("llvm.linkage", LLVM::LinkageAttr::get(&getContext(), LLVM::Linkage::Internal));
+    func->setAttr("llvm.linkage", LLVM::LinkageAttr::get(b.getContext(), LLVM::Linkage::Internal));
+    b.setInsertionPointToStart(func.addEntryBlock());
+    return func;
   }
 
   func::FuncOp declare(kernel::ParallelOp loop, ArrayRef<Type> inputs) {

@@ -20,12 +20,16 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
+#include <limits>
 
 namespace boa {
 
 constexpr int64_t kWarps = 4, kThreads = kWarpLanes * kWarps;
 /// The rows of the stream's tiles. In f32 each lane has one.
 constexpr int64_t kStreamRows = kWarpLanes;
+/// The score of a key that is not seen. If a row has no other scores, it has no maximum to be
+/// subtracted: the result is NaN, as on a CPU.
+constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 /// The arguments of an op, the same for forward and gradient.
 struct AttentionShape {
@@ -55,15 +59,13 @@ public:
                    int64_t ownRows, int64_t streamRows)
       : ThreadBuilder(outside, loc), shape(shape), ownRows(ownRows), streamRows(streamRows) {}
 
-  mlir::Value addTimes(mlir::Value x, mlir::Value y, int64_t times) {
-    return add(x, mul(y, times));
-  }
+  Value addTimes(Value x, Value y, int64_t times) { return add(x, mul(y, times)); }
   /// Loads a value in f32, in whatever type it is stored.
-  mlir::Value loadWide(mlir::Value memory, mlir::ValueRange at) {
-    mlir::Value value = load(memory, at);
+  Value loadWide(Value memory, mlir::ValueRange at) {
+    Value value = load(memory, at);
     return value.getType().isF32() ? value : make<mlir::arith::ExtFOp>(getF32Type(), value);
   }
-  void storeIf(mlir::Value is, mlir::Value value, mlir::Value memory, mlir::ValueRange at) {
+  void storeIf(Value is, Value value, Value memory, mlir::ValueRange at) {
     when(is, [&] {
       mlir::Type element = mlir::cast<mlir::MemRefType>(memory.getType()).getElementType();
       store(element.isF32() ? value : make<mlir::arith::TruncFOp>(element, value), memory, at);
@@ -71,26 +73,25 @@ public:
   }
 
   /// The row of the sequence that is nearest to this one.
-  mlir::Value inSequence(mlir::Value time) { return least(time, shape.time - 1); }
+  Value inSequence(Value time) { return least(time, shape.time - 1); }
   /// The row at which the document of a row begins, or of the row nearest to it; null: a sequence
   /// is one.
-  mlir::Value startOf(mlir::Value time) {
+  Value startOf(Value time) {
     if (!shape.documents)
       return {};
-    return make<mlir::arith::IndexCastOp>(getIndexType(),
-                                          load(shape.documents, {batch, inSequence(time)}));
+    return toIndex(load(shape.documents, {batch, inSequence(time)}));
   }
-  mlir::Value endOfOwn() { return least(add(first, ownRows), shape.time); }
+  Value endOfOwn() { return least(add(first, ownRows), shape.time); }
   /// The row behind the last one of the document of the last own row: the first whose document
   /// begins behind that one, by bisection.
-  mlir::Value endOfDocument() {
+  Value endOfDocument() {
     if (!shape.documents)
       return index(shape.time);
-    mlir::Value end = endOfOwn();
-    auto halve = [&](mlir::Value, Values &bounds) {
-      mlir::Value middle = div(add(bounds[0], bounds[1]), 2);
-      mlir::Value isOpen = compare(mlir::arith::CmpIPredicate::ult, bounds[0], bounds[1]);
-      mlir::Value isLater = compare(mlir::arith::CmpIPredicate::uge, startOf(middle), end);
+    Value end = endOfOwn();
+    auto halve = [&](Value, Values &bounds) {
+      Value middle = div(add(bounds[0], bounds[1]), 2);
+      Value isOpen = compare(Predicate::ult, bounds[0], bounds[1]);
+      Value isLater = compare(Predicate::uge, startOf(middle), end);
       isLater = select(isOpen, isLater, make<mlir::arith::ConstantIntOp>(true, 1));
       bounds[0] = select(isLater, bounds[0], add(middle, 1));
       bounds[1] = select(isLater, middle, bounds[1]);
@@ -100,21 +101,21 @@ public:
   }
 
   /// The first key that own queries see.
-  mlir::Value firstOfKeys() {
-    mlir::Value from = shape.documents ? startOf(first) : index(0);
+  Value firstOfKeys() {
+    Value from = shape.documents ? startOf(first) : index(0);
     if (shape.window == 0)
       return from;
-    mlir::Value ofWindow = make<mlir::arith::SubIOp>(first, index(shape.window - 1));
+    Value ofWindow = sub(first, index(shape.window - 1));
     ofWindow = select(isLess(first, shape.window), index(0), ofWindow);
     return make<mlir::arith::MaxUIOp>(from, ofWindow);
   }
   /// The first query that sees own keys.
-  mlir::Value firstOfQueries() {
+  Value firstOfQueries() {
     return shape.causal ? first : shape.documents ? startOf(first) : index(0);
   }
   /// The row behind the last query that sees own keys.
-  mlir::Value endOfQueries() {
-    mlir::Value end = endOfDocument();
+  Value endOfQueries() {
+    Value end = endOfDocument();
     if (shape.window == 0)
       return end;
     return make<mlir::arith::MinUIOp>(end, add(first, ownRows + shape.window - 1));
@@ -122,37 +123,36 @@ public:
   bool hidesEarlierKeys() const { return shape.window != 0 || shape.documents; }
   /// Whether a query, whose document begins at `start`, sees any key of the tile of the stream
   /// that begins at `row`, or of one before it.
-  mlir::Value reaches(mlir::Value query, mlir::Value start, mlir::Value row) {
-    mlir::Value is;
+  Value reaches(Value query, Value start, Value row) {
+    Value is;
     if (shape.window != 0)
-      is = compare(mlir::arith::CmpIPredicate::ult, query, add(row, streamRows + shape.window - 1));
+      is = compare(Predicate::ult, query, add(row, streamRows + shape.window - 1));
     if (start) {
-      mlir::Value begins = compare(mlir::arith::CmpIPredicate::ult, start, add(row, streamRows));
+      Value begins = compare(Predicate::ult, start, add(row, streamRows));
       is = is ? both(is, begins) : begins;
     }
     return is;
   }
   /// The row behind the last key that own queries see.
-  mlir::Value endOfKeys() { return shape.causal ? endOfOwn() : endOfDocument(); }
+  Value endOfKeys() { return shape.causal ? endOfOwn() : endOfDocument(); }
   /// Whether a query and a key see one another, with the starts of their documents. `streamed` is
   /// the one of them that may be past the end.
-  mlir::Value sees(mlir::Value query, mlir::Value key, mlir::Value streamed, mlir::Value queryStart,
-                   mlir::Value keyStart) {
-    mlir::Value is = isLess(streamed, shape.time);
+  Value sees(Value query, Value key, Value streamed, Value queryStart, Value keyStart) {
+    Value is = isLess(streamed, shape.time);
     if (shape.causal)
-      is = both(is, compare(mlir::arith::CmpIPredicate::ule, key, query));
+      is = both(is, compare(Predicate::ule, key, query));
     if (shape.window != 0)
-      is = both(is, compare(mlir::arith::CmpIPredicate::ult, query, add(key, shape.window)));
+      is = both(is, compare(Predicate::ult, query, add(key, shape.window)));
     if (queryStart)
-      is = both(is, compare(mlir::arith::CmpIPredicate::eq, queryStart, keyStart));
+      is = both(is, compare(Predicate::eq, queryStart, keyStart));
     return is;
   }
 
   const AttentionShape shape;
   /// The numbers of rows of the own tile, and of tiles of the stream.
   const int64_t ownRows, streamRows;
-  mlir::Value thread, lane, warp;
-  mlir::Value first, head, batch; // of the own rows
+  Value thread, lane, warp;
+  Value first, head, batch; // of the own rows
 
 protected:
   mlir::gpu::LaunchOp createBlocks(int64_t heads) {

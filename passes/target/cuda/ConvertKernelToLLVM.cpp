@@ -11,11 +11,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/kernels/CodeBuilder.h"
 #include "passes/kernels/KernelToLLVM.h"
 #include "passes/target/cuda/CudaPasses.h"
 #include "runtime/abi/cuda_calls.h"
 
-#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 
 namespace boa {
@@ -44,30 +44,28 @@ struct GemmToCall : ConvertOpToLLVMPattern<kernel::GemmOp> {
       return op.emitOpError("expected a and b in f32 or bf16, the result in f32, or bf16 as they "
                             "are, and a bias of its type");
     LibraryCall call(rewriter, op);
-    FailureOr<Product> product = call.product(op, adaptor);
-    if (failed(product))
-      return failure();
-    Value addend = op.getAccumulate() ? call.address(op.getC(), adaptor.getC()) : nullptr;
-    if (op.getAddend()) {
-      FailureOr<Matrix> matrix = call.matrix(op.getAddend(), adaptor.getAddend());
-      if (failed(matrix))
-        return failure();
-      if (matrix->stride != product->c.stride)
-        return op.emitOpError("expected the addend and c to have one stride of rows");
-      addend = matrix->address;
-    }
+    const Matrix a = call.matrix(op.getA(), adaptor.getA());
+    const Matrix b = call.matrix(op.getB(), adaptor.getB());
+    const Matrix c = call.matrix(op.getC(), adaptor.getC());
+    Matrix addend;
+    if (op.getAccumulate())
+      addend = c;
+    else if (op.getAddend())
+      addend = call.matrix(op.getAddend(), adaptor.getAddend());
+    if (addend.address && addend.stride != c.stride)
+      return op.emitOpError("expected the addend and c to have one stride of rows");
     call.add(getQueue(op));
-    call.addSizes(op, *product);
+    call.addSizes(op, a, b);
     call.addInt(narrow ? BOA_CUDA_BF16 : tf32 ? BOA_CUDA_TF32 : BOA_CUDA_F32, 32);
-    call.addRows(product->a);
-    call.addRows(product->b);
+    call.addRows(a);
+    call.addRows(b);
     call.addAddress(op.getBias(), adaptor.getBias());
-    if (addend)
-      call.add(addend);
+    if (addend.address)
+      call.add(addend.address);
     else
       call.addNull();
     call.addInt(result.isBF16() ? BOA_CUDA_BF16 : BOA_CUDA_F32, 32);
-    call.addRows(product->c);
+    call.addRows(c);
     call.addAddress(op.getScratch(), adaptor.getScratch());
     return call.emit("boa_cuda_gemm");
   }
@@ -80,39 +78,25 @@ template <typename Op> struct OfferToCall : ConvertOpToLLVMPattern<Op> {
   LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     constexpr bool isGradient = std::is_same_v<Op, kernel::OfferAttentionGradOp>;
-    auto q = cast<MemRefType>(op.getQ().getType());
+    auto isApart = [&](Value operand) {
+      if constexpr (isGradient)
+        if (operand == op.getDelta())
+          return true;
+      return operand == op.getLse() || operand == op.getScratch();
+    };
     LibraryCall call(rewriter, op);
     call.add(getQueue(op));
     call.addInt(op.getCausal(), 32);
-    call.addInt(q.getDimSize(0));
-    call.addInt(q.getDimSize(1));
-    call.addInt(op.getHeads());
-    call.addInt(op.getKvHeads());
-    call.addInt(q.getDimSize(2) / static_cast<int64_t>(op.getHeads()));
-    bool areRows = true;
-    auto addRows = [&](Value memref, Value descriptor) {
-      FailureOr<Matrix> rows = call.matrix(memref, descriptor);
-      areRows &= succeeded(rows);
-      if (succeeded(rows))
-        call.addRows(*rows);
-    };
-    addRows(op.getQ(), adaptor.getQ());
-    addRows(op.getK(), adaptor.getK());
-    addRows(op.getV(), adaptor.getV());
-    addRows(op.getY(), adaptor.getY());
-    call.add(call.address(op.getLse(), adaptor.getLse()));
-    if constexpr (isGradient) {
-      addRows(op.getDy(), adaptor.getDy());
-      addRows(op.getDq(), adaptor.getDq());
-      addRows(op.getDk(), adaptor.getDk());
-      addRows(op.getDv(), adaptor.getDv());
-      call.add(call.address(op.getDelta(), adaptor.getDelta()));
-    }
-    call.add(call.address(op.getScratch(), adaptor.getScratch()));
-    call.addInt(cast<MemRefType>(op.getScratch().getType()).getNumElements());
-    if (!areRows)
-      return failure();
-    return call.emitCondition(isGradient ? "boa_cuda_attention_grad" : "boa_cuda_attention");
+    for (int64_t extent : memrefOf(op.getQ()).getShape().take_front(2))
+      call.addInt(extent);
+    call.addHeads(op);
+    for (auto [operand, descriptor] : llvm::zip(op->getOperands(), adaptor.getOperands()))
+      if (isApart(operand))
+        call.addAddress(operand, descriptor);
+      else
+        call.addRows(operand, descriptor);
+    call.addInt(memrefOf(op.getScratch()).getNumElements());
+    return call.emit(isGradient ? "boa_cuda_attention_grad" : "boa_cuda_attention");
   }
 };
 
@@ -124,8 +108,6 @@ struct LaunchToCall : ConvertOpToLLVMPattern<kernel::LaunchFuncOp> {
     auto number = numbers.find(op.getFunction().getLeafReference());
     if (number == numbers.end())
       return op.emitOpError("expected a function of the device's module, not ") << op.getFunction();
-    Location loc = op.getLoc();
-    Type pointer = getPtrType();
     LibraryCall call(rewriter, op);
     call.add(getQueue(op));
     call.addInt(number->second);
@@ -133,15 +115,13 @@ struct LaunchToCall : ConvertOpToLLVMPattern<kernel::LaunchFuncOp> {
       call.addInt(extent);
     call.addInt(op.getSharedBytes());
     call.addInt(op.getOperands().size());
-    Value size = LLVM::ConstantOp::create(rewriter, loc, rewriter.getI64Type(),
-                                          rewriter.getI64IntegerAttr(op.getOperands().size()));
-    Value array = LLVM::AllocaOp::create(rewriter, loc, pointer, pointer, size);
+    CodeBuilder b(rewriter, op.getLoc());
+    Value list = b.makeList(op.getOperands().size());
     for (auto [i, memref, descriptor] : llvm::enumerate(op.getOperands(), adaptor.getOperands())) {
-      Value slot = LLVM::GEPOp::create(rewriter, loc, pointer, pointer, array,
-                                       ArrayRef<LLVM::GEPArg>(static_cast<int32_t>(i)));
-      LLVM::StoreOp::create(rewriter, loc, call.address(memref, descriptor), slot);
+      Value slot = b.at(list, b.pointer(), int32_t(i));
+      LLVM::StoreOp::create(b, call.address(memref, descriptor), slot);
     }
-    call.add(array);
+    call.add(list);
     return call.emit("boa_cuda_launch");
   }
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// CudaPasses.td documents each pass; CudaPipeline.h runs them in order.
+// CudaPasses.td documents each pass; CudaPipeline.cpp runs them in order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_TARGET_CUDA_CUDAPASSES_H

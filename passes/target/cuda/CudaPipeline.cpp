@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/target/cuda/CudaPipeline.h"
 #include "passes/kernels/KernelPasses.h"
 #include "passes/kernels/KernelPipeline.h"
+#include "passes/target/Target.h"
 #include "passes/target/cuda/CudaPasses.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -21,6 +21,7 @@
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
+using namespace boa;
 
 void boa::registerCudaDialects(DialectRegistry &registry) {
   registry.insert<gpu::GPUDialect, nvgpu::NVGPUDialect, NVVM::NVVMDialect>();
@@ -39,7 +40,11 @@ static void flatten(OpPassManager &pm) {
   pm.addPass(createSCFToControlFlowPass());
 }
 
-void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code, bool tf32, bool printsWork) {
+/// The half of the pipeline that begins with launches and products. The kernels enqueue functions
+/// of the image in the global `boa_device_image` (runtime/abi/abi.h), which is absent with
+/// DeviceCode::none. `printsWork`: on standard output, --cuda-print-work.
+static void buildCodePipeline(OpPassManager &pm, DeviceCode code, bool tf32 = false,
+                              bool printsWork = false) {
   const bool emulated = code == DeviceCode::emulated;
   pm.addNestedPass<KernelOp>(createAssignWorkspace());
   pm.addPass(createCudaOutlineLaunches());
@@ -76,8 +81,8 @@ void boa::buildCudaCodePipeline(OpPassManager &pm, DeviceCode code, bool tf32, b
   pm.addPass(createCudaEmbedImage(embed));
 }
 
-void boa::buildCudaPipeline(OpPassManager &pm, const MachineSettings &machine,
-                            const KernelOptions &options, bool printsWork) {
+static void buildPipeline(OpPassManager &pm, const MachineSettings &machine,
+                          const KernelOptions &options, bool printsWork = false) {
   auto each = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<KernelOp>(std::move(pass)); };
   // More rows than on a CPU: a gradient of a weight goes through memory once a block.
   buildKernelPipeline(pm, {/*bytes=*/256 << 20, /*least=*/512, options.blockRows});
@@ -97,32 +102,42 @@ void boa::buildCudaPipeline(OpPassManager &pm, const MachineSettings &machine,
   if (machine.gemm == GemmKind::own)
     each(createCudaEmitProducts());
   each(createCanonicalizerPass());
-  buildCudaCodePipeline(pm, options.code, machine.products == ProductKind::tf32, printsWork);
+  buildCodePipeline(pm, options.code, machine.products == ProductKind::tf32, printsWork);
 }
 
 namespace {
+struct CudaTarget : Target {
+  explicit CudaTarget(const MachineSettings &machine) : machine(machine) {}
+  void buildKernels(OpPassManager &pm, const KernelOptions &options) const override {
+    buildPipeline(pm, machine, options);
+  }
+  const MachineSettings machine;
+};
+
 struct CudaOptions : PassPipelineOptions<CudaOptions> {
-  Option<boa::DeviceCode> code{
+  Option<DeviceCode> code{
       *this, "code", llvm::cl::desc("form of the device's functions"),
-      llvm::cl::init(boa::DeviceCode::ptx),
-      llvm::cl::values(clEnumValN(boa::DeviceCode::ptx, "ptx", "PTX"),
-                       clEnumValN(boa::DeviceCode::emulated, "emulated", "functions of the host"),
-                       clEnumValN(boa::DeviceCode::none, "none", "nothing"))};
+      llvm::cl::init(DeviceCode::ptx),
+      llvm::cl::values(clEnumValN(DeviceCode::ptx, "ptx", "PTX"),
+                       clEnumValN(DeviceCode::emulated, "emulated", "functions of the host"),
+                       clEnumValN(DeviceCode::none, "none", "nothing"))};
   Option<bool> work{*this, "work", llvm::cl::desc("prints the work of kernels on a GPU"),
                     llvm::cl::init(false)};
 };
 } // namespace
+
+std::shared_ptr<const Target> Target::getCuda(const MachineSettings &machine) {
+  return std::make_shared<CudaTarget>(machine);
+}
 
 void boa::registerCudaPipeline() {
   registerBoaCudaPasses();
   PassPipelineRegistration<CudaOptions>("cuda-kernel-pipeline",
                                         "from outlined kernels to the LLVM dialect and PTX",
                                         [](OpPassManager &pm, const CudaOptions &options) {
-                                          buildCudaPipeline(pm, {}, {options.code}, options.work);
+                                          buildPipeline(pm, {}, {options.code}, options.work);
                                         });
-  PassPipelineRegistration<CudaOptions>("cuda-code-pipeline",
-                                        "from launches to the LLVM dialect and PTX",
-                                        [](OpPassManager &pm, const CudaOptions &options) {
-                                          buildCudaCodePipeline(pm, options.code);
-                                        });
+  PassPipelineRegistration<CudaOptions>(
+      "cuda-code-pipeline", "from launches to the LLVM dialect and PTX",
+      [](OpPassManager &pm, const CudaOptions &options) { buildCodePipeline(pm, options.code); });
 }

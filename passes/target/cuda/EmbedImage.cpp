@@ -10,8 +10,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/kernels/CodeBuilder.h"
 #include "passes/target/cuda/CudaPasses.h"
-#include "passes/target/cuda/Ptx.h"
+
+#include "mlir/Target/LLVM/ModuleToObject.h"
+
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <mutex>
 
 namespace boa {
 #define GEN_PASS_DEF_CUDAEMBEDIMAGE
@@ -26,139 +33,125 @@ namespace {
 /// The first bytes of a boa_emulated_module (test/fake_cuda/emulated.h).
 constexpr StringRef kMagic("boa-emulated-1\0\0", 16);
 
-/// Adds constants to the program.
-class Constants {
-public:
-  explicit Constants(ModuleOp module)
-      : builder(OpBuilder::atBlockEnd(module.getBody())), loc(module.getLoc()),
-        pointer(LLVM::LLVMPointerType::get(module.getContext())), i64(builder.getI64Type()) {}
-
-  void addText(StringRef name, StringRef text) {
-    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), text.size());
-    LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, name,
-                           builder.getStringAttr(text));
+/// Compiles the device's module to PTX for the target that has bf16 in instructions. Drivers of
+/// CUDA 12 and later read it. Fails with an error if the module calls what nothing defines.
+struct ModuleToPtx : LLVM::ModuleToObject {
+  explicit ModuleToPtx(gpu::GPUModuleOp device)
+      : ModuleToObject(*device, "nvptx64-nvidia-cuda", "sm_80", "+ptx80") {
+    static std::once_flag once;
+    std::call_once(once, [] {
+      LLVMInitializeNVPTXTargetInfo();
+      LLVMInitializeNVPTXTarget();
+      LLVMInitializeNVPTXTargetMC();
+      LLVMInitializeNVPTXAsmPrinter();
+    });
   }
 
-  /// Adds a constant. `make` gives its value, with the builder in the initialiser.
-  void add(StringRef name, Type type, LLVM::Linkage linkage, function_ref<Value()> make) {
-    auto global =
-        LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true, linkage, name, Attribute());
-    OpBuilder::InsertionGuard guard(builder);
-    builder.createBlock(&global.getInitializerRegion());
-    LLVM::ReturnOp::create(builder, loc, make());
+protected:
+  FailureOr<SmallVector<char, 0>> moduleToObject(llvm::Module &code) override {
+    // Nothing is linked to it: what was optimised away alone may lack a body.
+    for (const llvm::Function &function : code)
+      if (function.isDeclaration() && !function.isIntrinsic() && !function.use_empty())
+        return module.emitError("the device's code calls `")
+               << StringRef(function.getName()) << "`, which nothing defines";
+    FailureOr<llvm::TargetMachine *> machine = getOrCreateTargetMachine();
+    if (failed(machine))
+      return failure();
+    (*machine)->setOptLevel(llvm::CodeGenOptLevel::Aggressive);
+    FailureOr<SmallString<0>> text =
+        translateModuleToISA(code, **machine, [&] { return module.emitError(); });
+    if (failed(text))
+      return failure();
+    return SmallVector<char, 0>(*text);
   }
-
-  Value number(int64_t value) {
-    return LLVM::ConstantOp::create(builder, loc, i64, builder.getI64IntegerAttr(value));
-  }
-  Value address(StringRef name) { return LLVM::AddressOfOp::create(builder, loc, pointer, name); }
-  Value text(StringRef value) {
-    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), value.size());
-    return LLVM::ConstantOp::create(builder, loc, type, builder.getStringAttr(value));
-  }
-  /// Builds an array or a structure.
-  Value aggregate(Type type, ArrayRef<Value> values) {
-    Value result = LLVM::UndefOp::create(builder, loc, type);
-    for (auto [i, value] : llvm::enumerate(values))
-      result = LLVM::InsertValueOp::create(builder, loc, result, value,
-                                           ArrayRef<int64_t>{static_cast<int64_t>(i)});
-    return result;
-  }
-  Type structure(ArrayRef<Type> types) {
-    return LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
-  }
-
-  OpBuilder builder;
-  Location loc;
-  Type pointer, i64;
 };
 
 struct CudaEmbedImage : boa::impl::CudaEmbedImageBase<CudaEmbedImage> {
   using CudaEmbedImageBase::CudaEmbedImageBase;
 
   void runOnOperation() override {
-    auto device = getOperation().lookupSymbol<gpu::GPUModuleOp>(kDeviceModule);
+    ModuleOp module = getOperation();
+    auto device = module.lookupSymbol<gpu::GPUModuleOp>(kDeviceModule);
     if (!device)
       return;
-    Constants constants(getOperation());
+    CodeBuilder b(OpBuilder::atBlockEnd(module.getBody()), module.getLoc());
     SmallVector<LLVM::LLVMFuncOp> functions;
     for (auto func : device.getOps<LLVM::LLVMFuncOp>())
       if (!func.isExternal())
         functions.push_back(func);
-    int64_t count = functions.size();
+    const int64_t count = functions.size();
 
     SmallVector<std::string> names;
     for (LLVM::LLVMFuncOp func : functions) {
       names.push_back((func.getSymName() + "_name").str());
-      constants.addText(names.back(), (func.getSymName() + Twine('\0')).str());
+      b.addText(names.back(), func.getSymName() + Twine('\0'));
     }
-    auto table = LLVM::LLVMArrayType::get(constants.pointer, count);
-    constants.add("boa_device_names", table, LLVM::Linkage::Internal, [&] {
-      SmallVector<Value> values;
-      for (const std::string &name : names)
-        values.push_back(constants.address(name));
-      return constants.aggregate(table, values);
-    });
+    b.addAddresses("boa_device_names", LLVM::Linkage::Internal,
+                   SmallVector<StringRef>(names.begin(), names.end()));
 
     // For benchmarks only: the runtime does not read it.
-    auto sizes = LLVM::LLVMArrayType::get(constants.i64, count);
-    constants.add("boa_device_bytes", sizes, LLVM::Linkage::External, [&] {
-      SmallVector<Value> values;
-      for (LLVM::LLVMFuncOp func : functions) {
+    auto sizes = LLVM::LLVMArrayType::get(b.getI64Type(), count);
+    b.addConstant("boa_device_bytes", sizes, LLVM::Linkage::External, [&] {
+      return llvm::map_to_vector(functions, [&](LLVM::LLVMFuncOp func) {
         auto memory = func->getAttrOfType<IntegerAttr>(kMemoryAttr);
-        values.push_back(constants.number(memory ? memory.getInt() : 0));
-      }
-      return constants.aggregate(sizes, values);
+        return number(b, memory ? memory.getInt() : 0);
+      });
     });
 
-    int64_t bytes = 0;
+    int64_t bytes = kMagic.size() + 2 * sizeof(int64_t);
     if (emulated) {
-      bytes = embedTable(constants, functions, names);
+      embedTable(b, functions, names);
       for (Operation &op : llvm::make_early_inc_range(*device.getBody()))
         op.moveBefore(device);
     } else {
-      auto ptx = emitPtx(device);
-      if (!ptx) {
-        device.emitError(llvm::toString(ptx.takeError()));
+      auto ptx = ModuleToPtx(device).run();
+      if (!ptx)
         return signalPassFailure();
-      }
       ptx->push_back('\0');
       bytes = ptx->size();
-      constants.addText("boa_device_module", *ptx);
+      b.addText("boa_device_module", StringRef(ptx->data(), ptx->size()));
     }
     device.erase();
-    Type image =
-        constants.structure({constants.pointer, constants.i64, constants.pointer, constants.i64});
-    constants.add("boa_device_image", image, LLVM::Linkage::External, [&] {
-      return constants.aggregate(image,
-                                 {constants.address("boa_device_module"), constants.number(bytes),
-                                  constants.address("boa_device_names"), constants.number(count)});
-    });
+    Type i64 = b.getI64Type();
+    b.addConstant("boa_device_image", structure({b.pointer(), i64, b.pointer(), i64}),
+                  LLVM::Linkage::External, [&] {
+                    return CodeBuilder::Values{b.address("boa_device_module"), number(b, bytes),
+                                               b.address("boa_device_names"), number(b, count)};
+                  });
   }
 
-  /// Embeds a boa_emulated_module. Returns its size.
-  static int64_t embedTable(Constants &constants, MutableArrayRef<LLVM::LLVMFuncOp> functions,
-                            ArrayRef<std::string> names) {
-    int64_t count = functions.size();
-    Type pointer = constants.pointer, i64 = constants.i64;
-    Type row = constants.structure({pointer, pointer, i64, i64});
-    auto rows = LLVM::LLVMArrayType::get(row, count);
-    constants.add("boa_device_functions", rows, LLVM::Linkage::Internal, [&] {
-      SmallVector<Value> values;
-      for (auto [func, name] : llvm::zip(functions, names))
-        values.push_back(constants.aggregate(
-            row, {constants.address(name), constants.address(func.getSymName()),
-                  constants.number(func->getAttrOfType<IntegerAttr>(kSharedBytesAttr).getInt()),
-                  constants.number(func->getAttrOfType<IntegerAttr>(kArgumentsAttr).getInt())}));
-      return constants.aggregate(rows, values);
+  /// Embeds a boa_emulated_module.
+  void embedTable(CodeBuilder &b, MutableArrayRef<LLVM::LLVMFuncOp> functions,
+                  ArrayRef<std::string> names) {
+    Type i64 = b.getI64Type(), row = structure({b.pointer(), b.pointer(), i64, i64});
+    auto rows = LLVM::LLVMArrayType::get(row, functions.size());
+    b.addConstant("boa_device_functions", rows, LLVM::Linkage::Internal, [&] {
+      CodeBuilder::Values values;
+      for (auto [func, name] : llvm::zip(functions, names)) {
+        auto attribute = [&, func = func](StringRef of) {
+          return number(b, func->getAttrOfType<IntegerAttr>(of).getInt());
+        };
+        values.push_back(
+            b.aggregate(row, {b.address(name), b.address(func.getSymName()),
+                              attribute(kSharedBytesAttr), attribute(kArgumentsAttr)}));
+      }
+      return values;
     });
-    auto magic = LLVM::LLVMArrayType::get(constants.builder.getI8Type(), kMagic.size());
-    Type module = constants.structure({magic, constants.i64, constants.pointer});
-    constants.add("boa_device_module", module, LLVM::Linkage::Internal, [&] {
-      return constants.aggregate(module, {constants.text(kMagic), constants.number(count),
-                                          constants.address("boa_device_functions")});
-    });
-    return kMagic.size() + 2 * sizeof(int64_t);
+    auto magic = LLVM::LLVMArrayType::get(b.getI8Type(), kMagic.size());
+    b.addConstant("boa_device_module", structure({magic, i64, b.pointer()}),
+                  LLVM::Linkage::Internal, [&] {
+                    Value text = LLVM::ConstantOp::create(b, magic, b.getStringAttr(kMagic));
+                    return CodeBuilder::Values{text, number(b, functions.size()),
+                                               b.address("boa_device_functions")};
+                  });
+  }
+
+  Type structure(ArrayRef<Type> types) {
+    return LLVM::LLVMStructType::getLiteral(&getContext(), types);
+  }
+  /// A number in the LLVM dialect, which is all that follows this pass.
+  static Value number(CodeBuilder &b, int64_t value) {
+    return LLVM::ConstantOp::create(b, b.getI64Type(), b.getI64IntegerAttr(value));
   }
 };
 

@@ -36,8 +36,6 @@
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
-#include <limits>
-
 namespace boa {
 #define GEN_PASS_DEF_CUDAEMITATTENTION
 #include "passes/target/cuda/CudaPasses.h.inc"
@@ -49,10 +47,6 @@ using namespace boa;
 namespace {
 
 using Values = ThreadBuilder::Values;
-
-/// The score of a key that is not seen. If a row has no other scores, it has no maximum to be
-/// subtracted: the result is NaN, as on a CPU.
-constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 void emitForward(OpBuilder &builder, kernel::AttentionOp op) {
   const AttentionShape shape(op);
@@ -92,7 +86,7 @@ void emitForward(OpBuilder &builder, kernel::AttentionOp op) {
   Values factors;
   for (int64_t i = 0; i < rows; ++i) {
     Value total = l.reduceSum(results[rows + i]), time = l.ownTime(i);
-    factors.push_back(l.make<arith::DivFOp>(l.number(1), total));
+    factors.push_back(l.divf(l.number(1), total));
     Value lse = l.addf(results[i], l.make<math::LogOp>(total));
     l.storeIf(l.isFirstLane(time), lse, op.getLse(), {l.batch, l.head, time});
   }

@@ -156,7 +156,7 @@ LogicalResult emitSums(OpBuilder &outside, ArrayRef<linalg::LinalgOp> ops) {
             operands.push_back(
                 builder.load(operand.get(), op.getMatchingIndexingMap(&operand), ivs));
         }
-        lanes.push_back(builder.compute(op, ivs, operands));
+        lanes.push_back(builder.compute(*op.getBlock(), operands, ivs));
       }
       for (int64_t i = 0; i < op.getNumDpsInits(); ++i)
         for (int64_t l = 0; l < vector; ++l)

@@ -19,7 +19,6 @@
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/GPU/Utils/GPUUtils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/Remarks.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -88,7 +87,7 @@ FailureOr<Combiner> Combiner::get(linalg::LinalgOp op, unsigned result) {
 }
 
 Value Combiner::getNeutral(ThreadBuilder &builder) const {
-  return arith::ConstantOp::create(builder, builder.loc, *arith::getNeutralElement(op));
+  return arith::ConstantOp::create(builder, *arith::getNeutralElement(op));
 }
 
 Value Combiner::combine(ThreadBuilder &builder, Value sum, Value value) const {
@@ -120,11 +119,6 @@ namespace {
 
 /// Joins groups of one part that follow one another: a launch costs more than their computation.
 void joinWholes(Block &block) {
-  auto getMembers = [](kernel::GroupOp group, SmallVector<GroupMember> &members) {
-    for (Operation &op : group.getBodyRegion().front())
-      if (auto member = GroupMember::get(&op))
-        members.push_back(std::move(*member));
-  };
   kernel::GroupOp last;
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (isMemoryOp(&op))
@@ -133,15 +127,13 @@ void joinWholes(Block &block) {
     if (group && !(group.getAxis() == kernel::GroupAxis::Rows && group.getSpace().empty()))
       group = nullptr;
     if (group && last) {
-      SmallVector<GroupMember> members;
-      getMembers(last, members);
-      getMembers(group, members);
+      SmallVector<GroupMember> members = getMembers(last);
+      llvm::append_range(members, getMembers(group));
       if (!findFault({kernel::GroupAxis::Rows, {}}, members)) {
         hoistMemory(group, last);
         Block &into = last.getBodyRegion().front();
         into.getOperations().splice(into.end(), group.getBodyRegion().front().getOperations());
-        remark::passed(group.getLoc(),
-                       remark::RemarkOpts::name("emit-groups").category("boa-kernel"))
+        remark::passed(group.getLoc(), kernelRemark("emit-groups"))
             << "joined with the group before it";
         group.erase();
         continue;
@@ -157,15 +149,7 @@ struct CudaEmitGroups : boa::impl::CudaEmitGroupsBase<CudaEmitGroups> {
     joinWholes(func.getBody().front());
     OpBuilder builder(func);
     for (auto group : llvm::to_vector(func.getBody().front().getOps<kernel::GroupOp>())) {
-      SmallVector<GroupMember> members;
-      SmallVector<Operation *> memory;
-      for (Operation &op : llvm::make_early_inc_range(group.getBodyRegion().front()))
-        if (auto member = GroupMember::get(&op)) {
-          members.push_back(std::move(*member));
-        } else {
-          op.moveBefore(group); // of a temporary each row has its own place
-          memory.push_back(&op);
-        }
+      const auto [members, memory] = takeApart(group);
       builder.setInsertionPoint(group);
       bool columns = group.getAxis() == kernel::GroupAxis::Columns;
       if (failed(columns ? emitColumns(builder, members)

@@ -98,7 +98,7 @@ SmallVector<Value> RowEmitter::compute(linalg::LinalgOp op, Shape *shape, ValueR
         values.push_back(builder.load(place.memref, place.map, ivs));
     }
   }
-  return builder.compute(op, ivs, values);
+  return builder.compute(*op.getBlock(), values, ivs);
 }
 
 /// Runs `body` for all chunks that a thread has. It takes each of them with the values that are
@@ -238,7 +238,7 @@ LogicalResult RowEmitter::check(linalg::LinalgOp op, Shape *shape, bool sums) {
 }
 
 LogicalResult RowEmitter::emit(linalg::LinalgOp op, Shape *shape) {
-  builder.loc = op.getLoc();
+  builder.setLoc(op.getLoc());
   bool sums = op.getNumReductionLoops() > 0;
   if (failed(check(op, shape, sums)))
     return failure();

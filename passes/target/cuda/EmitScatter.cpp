@@ -28,7 +28,7 @@ constexpr int64_t kRows = 4;
 /// A list holds this number of indices.
 constexpr int64_t kListed = 1024;
 
-using Predicate = arith::CmpIPredicate;
+using Predicate = CodeBuilder::Predicate;
 
 struct ScatterEmitter {
   kernel::ScatterRowsOp op;
@@ -60,11 +60,11 @@ struct ScatterEmitter {
     Value chunks = builder.div(builder.add(mine, side - 1), side);
     auto search = [&](Value chunk, SmallVector<Value> &found) {
       for (Value hit : match(chunk, Predicate::ult))
-        found[0] = builder.make<arith::OrIOp>(found[0], hit);
+        found[0] = builder.either(found[0], hit);
     };
     Value found = builder.loop(lane, chunks, kWarpLanes, {builder.integer(0)}, search)[0];
-    found = builder.combineLanes(
-        found, 1, kWarpLanes, [&](Value a, Value b) { return builder.make<arith::OrIOp>(a, b); });
+    found = builder.combineLanes(found, 1, kWarpLanes,
+                                 [&](Value a, Value b) { return builder.either(a, b); });
     return builder.compare(Predicate::eq, found, builder.integer(0));
   }
 
@@ -87,12 +87,11 @@ struct ScatterEmitter {
         Value more = builder.add(sum, builder.shuffle(gpu::ShuffleMode::UP, sum, step));
         sum = builder.select(builder.isLess(lane, step), sum, more);
       }
-      Value place = builder.add(listed[0], builder.make<arith::SubIOp>(sum, own));
+      Value place = builder.add(listed[0], builder.sub(sum, own));
       for (auto [i, hit] : llvm::enumerate(hits)) {
         builder.when(builder.compare(Predicate::ne, hit, builder.integer(0)), [&, i = i] {
           Value at = builder.add(builder.mul(chunk, side), i);
-          builder.store(builder.make<arith::IndexCastOp>(builder.getI32Type(), at), memory,
-                        builder.make<arith::IndexCastOp>(builder.getIndexType(), place));
+          builder.store(builder.toInteger(at), memory, builder.toIndex(place));
         });
         place = builder.add(place, hit);
       }
@@ -101,7 +100,7 @@ struct ScatterEmitter {
     };
     Value listed =
         builder.loop(builder.index(0), builder.index(tiles), 1, {builder.integer(0)}, listTile)[0];
-    return builder.make<arith::IndexCastOp>(builder.getIndexType(), listed);
+    return builder.toIndex(listed);
   }
 
   /// Adds the listed rows' columns to the sums, in order.
@@ -113,8 +112,7 @@ struct ScatterEmitter {
         Value at = r ? builder.add(from, r) : from;
         there.push_back(builder.compare(Predicate::ult, at, listed));
         at = builder.select(there.back(), at, from);
-        Value row =
-            builder.make<arith::IndexCastOp>(builder.getIndexType(), builder.load(memory, at));
+        Value row = builder.toIndex(builder.load(memory, at));
         SmallVector<Value> ivs = builder.delinearize(row, indices.getShape());
         ivs.push_back(nullptr);
         for (Value column : columns) {
@@ -136,11 +134,11 @@ struct ScatterEmitter {
 
 void boa::emitScatter(OpBuilder &outside, kernel::ScatterRowsOp op) {
   ThreadBuilder builder(outside, op.getLoc());
-  auto indices = cast<MemRefType>(op.getIndices().getType());
-  auto rows = cast<MemRefType>(op.getRows().getType());
+  auto indices = memrefOf(op.getIndices());
+  auto rows = memrefOf(op.getRows());
   int64_t count = indices.getNumElements(), width = rows.getShape().back();
   int64_t side = getVectorSize({indices}, indices.getShape().back());
-  int64_t vector = getVectorSize({rows, cast<MemRefType>(op.getTable().getType())}, width);
+  int64_t vector = getVectorSize({rows, memrefOf(op.getTable())}, width);
   int64_t chunks = width / vector;
   int64_t vectors = std::min<int64_t>(kVectors, llvm::divideCeil(chunks, kWarpLanes));
   int64_t across = llvm::divideCeil(chunks, kWarpLanes * vectors);
@@ -153,7 +151,7 @@ void boa::emitScatter(OpBuilder &outside, kernel::ScatterRowsOp op) {
   // The warp is the block: what is in here all of it does.
   Value adds = emitter.isFirst();
   if (op.getSome()) {
-    const int64_t rowsOfTable = cast<MemRefType>(op.getTable().getType()).getDimSize(0);
+    const int64_t rowsOfTable = memrefOf(op.getTable()).getDimSize(0);
     adds = builder.both(adds, kernel::isWithin(builder, op.getLoc(), emitter.index, rowsOfTable));
   }
   builder.when(adds, [&] {
@@ -168,7 +166,7 @@ void boa::emitScatter(OpBuilder &outside, kernel::ScatterRowsOp op) {
       for (int64_t l = 0; l < vector; ++l)
         columns.push_back(l ? builder.add(first, l) : first);
     }
-    Value row = builder.make<arith::IndexCastOp>(builder.getIndexType(), emitter.index);
+    Value row = builder.toIndex(emitter.index);
     for (Value column : columns)
       sums.push_back(builder.load(op.getTable(), {row, column}));
 

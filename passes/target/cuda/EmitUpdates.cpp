@@ -29,7 +29,7 @@ using namespace boa::cuda;
 
 namespace {
 
-using Predicate = arith::CmpIPredicate;
+using Predicate = CodeBuilder::Predicate;
 
 static_assert(kChunkUnit % (kUpdateThreads * kUpdateElements) == 0,
               "a chunk is whole blocks of threads");
@@ -37,32 +37,11 @@ static_assert(kChunkUnit % (kUpdateThreads * kUpdateElements) == 0,
 constexpr int64_t kThreadsOfBlock = BOA_STATE_BLOCK / kUpdateElements;
 static_assert(kUpdateThreads % kThreadsOfBlock == 0);
 
-/// Builds the code of a thread in a function of its own.
-class FunctionBuilder : public ThreadBuilder {
-public:
-  FunctionBuilder(gpu::GPUModuleOp device, Location loc, const Twine &name, ArrayRef<Type> inputs,
-                  ArrayRef<Type> shared, int64_t blocks, int64_t threads)
-      : ThreadBuilder(OpBuilder::atBlockEnd(device.getBody()), loc) {
-    // Chunks and slots begin at multiples of more; the flag of an update of so much.
-    SmallVector<DeviceArgument> arguments = llvm::map_to_vector(
-        inputs, [](Type type) { return DeviceArgument{type, kMemoryAlignment}; });
-    func =
-        createDeviceFunction(*this, loc, name, arguments, shared, {blocks, 1, 1}, {threads, 1, 1});
-    setInsertionPointToStart(&func.getBody().front());
-    thread = make<gpu::ThreadIdOp>(gpu::Dimension::x);
-    place = add(mul(make<gpu::BlockIdOp>(gpu::Dimension::x), threads), thread);
-  }
-  void finish() { gpu::ReturnOp::create(*this, loc); }
-
-  Value argument(unsigned i) { return func.getArgument(i); }
-  Value shared(unsigned i) { return func.getWorkgroupAttributions()[i]; }
-  Value bitsOf(Value value) { return make<arith::BitcastOp>(getI32Type(), value); }
-
-  Value thread, place; // in its block, and among all threads of the launch
-
-private:
-  gpu::GPUFuncOp func;
-};
+/// Chunks and slots begin at multiples of more; the flag of an update of so much.
+SmallVector<DeviceArgument> argumentsOf(ArrayRef<Type> types) {
+  return llvm::map_to_vector(types,
+                             [](Type type) { return DeviceArgument{type, kMemoryAlignment}; });
+}
 
 //===----------------------------------------------------------------------===//
 // Updates
@@ -97,11 +76,9 @@ public:
       shared.push_back(getWorkgroupType({kUpdateThreads}, i32));
     FunctionBuilder builder(device, group.getLoc(),
                             DeviceName((kUpdatePrefix + getGroupName(group.getSymName())).str()),
-                            inputs, shared, elements / (kUpdateThreads * kUpdateElements),
-                            kUpdateThreads);
-    UpdateBody ownBody(builder, builder.loc);
+                            argumentsOf(inputs), shared,
+                            {elements / (kUpdateThreads * kUpdateElements), 1, 1}, kUpdateThreads);
     b = &builder;
-    body = &ownBody;
     emitBody();
     builder.finish();
   }
@@ -123,9 +100,11 @@ private:
       scales.push_back(isCode(type) ? b->argument(next++) : Value());
     }
     Value gradients = b->argument(next);
-    Value first = b->mul(b->place, kUpdateElements);
+    thread = b->getThreadId();
+    Value place = b->add(b->mul(b->getBlockId(), kUpdateThreads), thread);
+    Value first = b->mul(place, kUpdateElements);
     // The elements of a thread are in one block of codes.
-    Value block = b->div(b->place, kThreadsOfBlock);
+    Value block = b->div(place, kThreadsOfBlock);
     SmallVector<Value> scalars;
     for (unsigned i = 0; i < optimizer.getScalarCount(); ++i)
       scalars.push_back(b->load(b->argument(0), b->index(kUpdateScalars + i)));
@@ -160,17 +139,15 @@ private:
       if (isCode(state.second)) {
         newScale = scaleOf(all, number);
         const Value to = scales[number];
-        b->when(b->isZero(b->rem(b->thread, kThreadsOfBlock)),
-                [&] { b->store(newScale, to, block); });
+        b->when(b->isZero(b->rem(thread, kThreadsOfBlock)), [&] { b->store(newScale, to, block); });
       }
       for (Element &element : all) {
         Value &value = element.states[number];
         if (state.second.isF32())
           continue;
-        Value index = b->make<arith::IndexCastOp>(b->getI32Type(), element.index);
-        Value random = body->random(seed, index, number);
-        value = newScale ? body->encode(state.second, value, newScale, random)
-                         : body->narrow(value, random);
+        Value bits = random(*b, seed, b->toInteger(element.index), number);
+        value =
+            newScale ? encode(*b, state.second, value, newScale, bits) : narrow(*b, value, bits);
       }
     }
     for (const Element &element : all) {
@@ -187,7 +164,7 @@ private:
 
   /// The position, in its entry, of a thread's first element.
   Value positionOf(Value first) {
-    Value chunk = b->make<arith::IndexCastOp>(b->getIndexType(), b->bitsOf(constant(kChunkNumber)));
+    Value chunk = b->toIndex(b->bitsOf(constant(kChunkNumber)));
     return b->add(b->mul(chunk, elements), first);
   }
 
@@ -209,50 +186,50 @@ private:
   }
 
   void update(Element &e, Value decay, ArrayRef<Value> scalars, ArrayRef<Value> scales) {
-    Value weight = hasLow ? body->joinMaster(e.weight, e.low) : e.weight;
+    Value weight = hasLow ? joinMaster(*b, e.weight, e.low) : e.weight;
     SmallVector<Value> operands{weight, b->mulf(e.gradient, scale), rate, decay};
     for (auto [number, state] : llvm::enumerate(states)) {
       Value value = e.states[number];
-      operands.push_back(isCode(state.second)    ? body->decode(state.second, value, scales[number])
-                         : state.second.isBF16() ? body->widen(value)
+      operands.push_back(isCode(state.second)    ? decode(*b, state.second, value, scales[number])
+                         : state.second.isBF16() ? widen(*b, value)
                                                  : value);
     }
     llvm::append_range(operands, scalars);
-    SmallVector<Value> results = body->clone(optimizer.getUpdate(), operands);
+    SmallVector<Value> results = b->compute(optimizer.getUpdate().front(), operands);
     for (Value result : results)
       checkFinite(result);
     e.weight = results[0];
     if (hasLow)
-      std::tie(e.weight, e.low) = body->splitMaster(results[0]);
+      std::tie(e.weight, e.low) = splitMaster(*b, results[0]);
     e.states.assign(results.begin() + 1, results.end());
   }
 
   /// The greatest magnitude in the block of this thread.
   Value scaleOf(ArrayRef<Element> all, size_t number) {
     auto greater = [&](Value x, Value y) { return b->make<arith::MaxUIOp>(x, y); };
-    Value most = body->magnitude(all[0].states[number]);
+    Value most = magnitude(*b, all[0].states[number]);
     for (const Element &element : all.drop_front())
-      most = greater(most, body->magnitude(element.states[number]));
-    Value memory = b->shared(0), lane = b->rem(b->thread, kThreadsOfBlock);
+      most = greater(most, magnitude(*b, element.states[number]));
+    Value memory = b->shared(0), lane = b->rem(thread, kThreadsOfBlock);
     b->barrier(); // the state before is read
-    b->store(most, memory, b->thread);
+    b->store(most, memory, thread);
     for (int64_t width = kThreadsOfBlock / 2; width > 0; width /= 2) {
       b->barrier();
       b->when(b->isLess(lane, width), [&] {
-        Value other = b->load(memory, b->add(b->thread, width));
-        b->store(greater(b->load(memory, b->thread), other), memory, b->thread);
+        Value other = b->load(memory, b->add(thread, width));
+        b->store(greater(b->load(memory, thread), other), memory, thread);
       });
     }
     b->barrier();
-    Value begin = b->make<arith::SubIOp>(b->thread, lane);
-    return body->floatOf(b->load(memory, begin));
+    Value begin = b->sub(thread, lane);
+    return b->floatOf(b->load(memory, begin));
   }
 
   /// Notes in `notFinite` whether this value, or one before it, is not finite.
   void checkFinite(Value value) {
     Value exponent = b->integer(0x7f800000);
     Value is = b->compare(Predicate::eq, b->both(b->bitsOf(value), exponent), exponent);
-    notFinite = notFinite ? b->make<arith::OrIOp>(notFinite, is) : is;
+    notFinite = notFinite ? b->either(notFinite, is) : is;
   }
 
   GroupOp group;
@@ -262,8 +239,7 @@ private:
   SmallVector<std::pair<StringRef, Type>> states;
   const bool hasLow;
   FunctionBuilder *b = nullptr;
-  UpdateBody *body = nullptr;
-  Value scale, rate, notFinite;
+  Value thread, scale, rate, notFinite;
 };
 
 //===----------------------------------------------------------------------===//
@@ -280,13 +256,14 @@ void emitNorm(gpu::GPUModuleOp device, GroupOp group) {
     count += SumBlocks(param.getType().getNumElements());
   Builder types(group.getContext());
   Type f64 = types.getF64Type();
-  FunctionBuilder b(device, group.getLoc(),
-                    DeviceName((kNormPrefix + getGroupName(group.getSymName())).str()),
-                    {MemRefType::get({group.getPaddedElements()}, types.getF32Type()),
-                     MemRefType::get({count}, f64)},
-                    {getWorkgroupType({kNormThreads}, f64)},
-                    llvm::divideCeil(count, kNormThreads / kSumLanes), kNormThreads);
-  Value lane = b.rem(b.place, kSumLanes), which = b.div(b.place, kSumLanes);
+  FunctionBuilder b(
+      device, group.getLoc(), DeviceName((kNormPrefix + getGroupName(group.getSymName())).str()),
+      argumentsOf({MemRefType::get({group.getPaddedElements()}, types.getF32Type()),
+                   MemRefType::get({count}, f64)}),
+      {getWorkgroupType({kNormThreads}, f64)},
+      {int64_t(llvm::divideCeil(count, kNormThreads / kSumLanes)), 1, 1}, kNormThreads);
+  Value thread = b.getThreadId(), place = b.add(b.mul(b.getBlockId(), kNormThreads), thread);
+  Value lane = b.rem(place, kSumLanes), which = b.div(place, kSumLanes);
 
   // Where the block begins and its parameter ends; of none, behind the last, nowhere.
   Value shift, end;
@@ -324,17 +301,17 @@ void emitNorm(gpu::GPUModuleOp device, GroupOp group) {
              [&](Value at, SmallVector<Value> &next) { next[0] = addSquares(at, 1, next[0]); })[0];
 
   Value memory = b.shared(0);
-  b.store(sum, memory, b.thread);
+  b.store(sum, memory, thread);
   for (int64_t width = kSumLanes / 2; width > 0; width /= 2) {
     b.barrier();
     b.when(b.isLess(lane, width), [&] {
-      Value other = b.load(memory, b.add(b.thread, width));
-      b.store(b.addf(b.load(memory, b.thread), other), memory, b.thread);
+      Value other = b.load(memory, b.add(thread, width));
+      b.store(b.addf(b.load(memory, thread), other), memory, thread);
     });
   }
   // Of the first lane its own last sum: nobody else wrote there.
   b.when(b.both(b.isZero(lane), b.isLess(which, count)),
-         [&] { b.store(b.load(memory, b.thread), b.argument(1), which); });
+         [&] { b.store(b.load(memory, thread), b.argument(1), which); });
   b.finish();
 }
 

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/kernels/CodeBuilder.h"
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/CudaPasses.h"
 
@@ -63,8 +64,7 @@ SmallVector<Promise> getPromises(gpu::GPUFuncOp func) {
   SmallVector<Promise> promises;
   for (auto [i, input] : llvm::enumerate(func.getFunctionType().getInputs())) {
     auto type = cast<MemRefType>(input);
-    int64_t bytes = type.getNumElements() * getElementBytes(type);
-    Promise &promise = promises.emplace_back(Promise{bytes});
+    Promise &promise = promises.emplace_back(Promise{getBytes(type)});
     if (auto alignment =
             func.getArgAttrOfType<IntegerAttr>(i, LLVM::LLVMDialect::getAlignAttrName()))
       promise.alignment = alignment.getInt();
@@ -79,14 +79,12 @@ SmallVector<Promise> getPromises(gpu::GPUFuncOp func) {
 }
 
 /// Makes a function of the host of one of the device.
-class Emulation {
+class Emulation : CodeBuilder {
 public:
   Emulation(gpu::GPUFuncOp from)
-      : name(from.getName().str()), builder(from), loc(from.getLoc()),
-        pointer(LLVM::LLVMPointerType::get(from.getContext())), i64(builder.getI64Type()),
-        i32(builder.getI32Type()),
-        func(func::FuncOp::create(builder, loc, name,
-                                  builder.getFunctionType({pointer, pointer}, {}))) {
+      : CodeBuilder(OpBuilder(from), from.getLoc()), name(from.getName().str()), i64(getI64Type()),
+        i32(getI32Type()),
+        func(func::FuncOp::create(*this, name, getFunctionType({pointer(), pointer()}, {}))) {
     SmallVector<Promise> promises = getPromises(from);
     func.getBody().takeBody(from.getBody());
     if (Attribute memory = from->getAttr(kMemoryAttr))
@@ -112,32 +110,28 @@ private:
   /// region.
   void bindArguments(ArrayRef<Promise> promises) {
     Block &entry = func.getBody().front();
-    SmallVector<Value> memory(entry.getArguments());
-    thread = entry.addArgument(pointer, loc);
-    Value args = entry.addArgument(pointer, loc);
-    builder.setInsertionPointToStart(&entry);
-    Value base = memory.size() > promises.size() ? field(kShared, pointer) : Value();
-    SmallVector<Value> homes;
+    Values memory(entry.getArguments()), homes;
+    thread = entry.addArgument(pointer(), getLoc());
+    Value args = entry.addArgument(pointer(), getLoc());
+    setInsertionPointToStart(&entry);
+    Value base = memory.size() > promises.size() ? field(kShared, pointer()) : Value();
     int64_t bytes = 0;
     for (auto [i, from] : llvm::enumerate(memory)) {
       MemRefType type = withoutSpace(from.getType());
       Value to;
       if (i < promises.size()) {
-        Value slot = LLVM::GEPOp::create(builder, loc, pointer, pointer, args,
-                                         ArrayRef<LLVM::GEPArg>(static_cast<int32_t>(i)));
-        Value address = LLVM::LoadOp::create(builder, loc, pointer, slot);
-        homes.push_back(LLVM::LoadOp::create(builder, loc, pointer, address));
-        to = kernel::ViewOp::create(builder, loc, type, homes.back(), 0);
+        Value address = loadAt(args, pointer(), static_cast<int32_t>(i));
+        homes.push_back(LLVM::LoadOp::create(*this, pointer(), address));
+        to = kernel::ViewOp::create(*this, type, homes.back(), 0);
       } else {
-        to = kernel::ViewOp::create(builder, loc, type, base, bytes);
-        int64_t size = type.getNumElements() * getElementBytes(type);
-        bytes += llvm::alignTo(size, kSharedAlignment);
+        to = kernel::ViewOp::create(*this, type, base, bytes);
+        bytes += llvm::alignTo(getBytes(type), kSharedAlignment);
       }
       from.replaceAllUsesWith(to);
     }
     entry.eraseArguments(0, memory.size());
-    func->setAttr(kSharedBytesAttr, builder.getI64IntegerAttr(bytes));
-    func->setAttr(kArgumentsAttr, builder.getI64IntegerAttr(promises.size()));
+    func->setAttr(kSharedBytesAttr, getI64IntegerAttr(bytes));
+    func->setAttr(kArgumentsAttr, getI64IntegerAttr(promises.size()));
     checkArguments(homes, promises);
   }
 
@@ -147,39 +141,35 @@ private:
     auto isAnywhere = [](const Promise &p) { return p.alignment == 1 && !p.apart; };
     if (llvm::all_of(promises, isAnywhere))
       return;
-    Value is = integer(0);
+    Value place;
     for (Field of : {kThread, kBlock})
-      for (int32_t d = 0; d < 3; ++d)
-        is = arith::OrIOp::create(builder, loc, is, field(of + 8 * d, i64));
-    is = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, is, integer(0));
-    auto first = scf::IfOp::create(builder, loc, is, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(first.thenBlock());
-    SmallVector<Value> begins, ends;
-    for (auto [i, promise] : llvm::enumerate(promises)) {
-      begins.push_back(LLVM::PtrToIntOp::create(builder, loc, i64, homes[i]));
-      ends.push_back(arith::AddIOp::create(builder, loc, begins[i], integer(promise.bytes)));
-      if (promise.alignment > 1) {
-        Value past = arith::AndIOp::create(builder, loc, begins[i], integer(promise.alignment - 1));
-        faultIf(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, past, integer(0)),
-                "argument " + Twine(i) + " is not at a multiple of " + Twine(promise.alignment));
+      for (int32_t d = 0; d < 3; ++d) {
+        Value along = field(of + 8 * d, i64);
+        place = place ? either(place, along) : along;
       }
-      for (unsigned j = 0; j < i; ++j) {
-        const Promise &other = promises[j];
-        if (!(promise.apart || other.apart) || !(promise.written || other.written))
-          continue;
-        using Predicate = arith::CmpIPredicate;
-        Value begun = arith::CmpIOp::create(builder, loc, Predicate::ult, begins[i], ends[j]);
-        Value before = arith::CmpIOp::create(builder, loc, Predicate::ult, begins[j], ends[i]);
-        faultIf(arith::AndIOp::create(builder, loc, begun, before),
-                "arguments " + Twine(j) + " and " + Twine(i) + " have memory in common");
+    when(isZero(place), [&] {
+      Values begins, ends;
+      for (auto [i, promise] : llvm::enumerate(promises)) {
+        begins.push_back(LLVM::PtrToIntOp::create(*this, i64, homes[i]));
+        ends.push_back(add(begins[i], promise.bytes));
+        if (promise.alignment > 1)
+          faultIf(compare(Predicate::ne, both(begins[i], promise.alignment - 1), integer(0, 64)),
+                  "argument " + Twine(i) + " is not at a multiple of " + Twine(promise.alignment));
+        for (unsigned j = 0; j < i; ++j) {
+          const Promise &other = promises[j];
+          if (!(promise.apart || other.apart) || !(promise.written || other.written))
+            continue;
+          faultIf(both(compare(Predicate::ult, begins[i], ends[j]),
+                       compare(Predicate::ult, begins[j], ends[i])),
+                  "arguments " + Twine(j) + " and " + Twine(i) + " have memory in common");
+        }
       }
-    }
+    });
   }
 
   LogicalResult rewrite(Operation *op) {
-    builder.setInsertionPoint(op);
-    loc = op->getLoc();
+    setInsertionPoint(op);
+    setLoc(op->getLoc());
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
         .Case([&](gpu::ThreadIdOp id) { return replace(id, place(kThread, id.getDimension())); })
         .Case([&](gpu::BlockIdOp id) { return replace(id, place(kBlock, id.getDimension())); })
@@ -198,12 +188,12 @@ private:
           return success();
         })
         .Case([&](nvgpu::DeviceAsyncWaitOp wait) {
-          call(kWait, Type(), number(wait.getNumGroups().value_or(0)));
+          call(kWait, Type(), integer(wait.getNumGroups().value_or(0)));
           wait.erase();
           return success();
         })
         .Case([&](gpu::ReturnOp end) {
-          func::ReturnOp::create(builder, loc);
+          func::ReturnOp::create(*this);
           end.erase();
           return success();
         })
@@ -226,31 +216,20 @@ private:
     return success();
   }
 
-  Value integer(int64_t value) {
-    return arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(value));
-  }
-  Value number(int32_t value) {
-    return LLVM::ConstantOp::create(builder, loc, i32, builder.getI32IntegerAttr(value));
-  }
   Value field(int32_t offset, Type type) {
-    Value address = LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(), thread,
-                                        ArrayRef<LLVM::GEPArg>(offset));
-    return LLVM::LoadOp::create(builder, loc, type, address);
+    return LLVM::LoadOp::create(*this, type, at(thread, getI8Type(), offset));
   }
   Value place(Field of, gpu::Dimension dimension) {
-    Value value = field(of + 8 * static_cast<int32_t>(dimension), i64);
-    return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), value);
+    return toIndex(field(of + 8 * static_cast<int32_t>(dimension), i64));
   }
 
   /// Calls the function at which a field points, with the thread first.
   Value call(Field of, Type result, ArrayRef<Value> operands) {
-    SmallVector<Value> all{field(of, pointer), thread};
+    Values all{field(of, pointer()), thread};
     llvm::append_range(all, operands);
-    SmallVector<Type> types;
-    for (Value value : ArrayRef(all).drop_front())
-      types.push_back(value.getType());
-    Type returned = result ? result : LLVM::LLVMVoidType::get(builder.getContext());
-    auto op = LLVM::CallOp::create(builder, loc, LLVM::LLVMFunctionType::get(returned, types), all);
+    SmallVector<Type> types(ValueRange(all).drop_front().getTypes());
+    Type returned = result ? result : LLVM::LLVMVoidType::get(context);
+    auto op = LLVM::CallOp::create(*this, LLVM::LLVMFunctionType::get(returned, types), all);
     return result ? op.getResult() : Value();
   }
 
@@ -259,27 +238,16 @@ private:
     if (!type.isIntOrFloat() || type.getIntOrFloatBitWidth() != 32 ||
         !shuffle.getValid().use_empty())
       return shuffle.emitOpError("is emulated for 32 bits only, and without its result `valid`");
-    int32_t mode = 0;
-    switch (shuffle.getMode()) {
-    case gpu::ShuffleMode::XOR:
-      mode = 0;
-      break;
-    case gpu::ShuffleMode::UP:
-      mode = 1;
-      break;
-    case gpu::ShuffleMode::DOWN:
-      mode = 2;
-      break;
-    case gpu::ShuffleMode::IDX:
-      mode = 3;
-      break;
-    }
+    // In the order of test/fake_cuda/emulated.h.
+    const std::array modes{gpu::ShuffleMode::XOR, gpu::ShuffleMode::UP, gpu::ShuffleMode::DOWN,
+                           gpu::ShuffleMode::IDX};
+    const int64_t mode = llvm::find(modes, shuffle.getMode()) - modes.begin();
     Value value = shuffle.getValue();
     if (!type.isInteger())
-      value = arith::BitcastOp::create(builder, loc, i32, value);
-    value = call(kShuffle, i32, {value, shuffle.getOffset(), shuffle.getWidth(), number(mode)});
+      value = bitsOf(value);
+    value = call(kShuffle, i32, {value, shuffle.getOffset(), shuffle.getWidth(), integer(mode)});
     if (!type.isInteger())
-      value = arith::BitcastOp::create(builder, loc, type, value);
+      value = make<arith::BitcastOp>(type, value);
     shuffle.getShuffleResult().replaceAllUsesWith(value);
     shuffle.erase();
     return success();
@@ -288,38 +256,29 @@ private:
   /// The address of the first of the elements that are accessed.
   Value addressOf(Value memref, ValueRange indices, int64_t elements) {
     (void)check(memref, indices);
-    auto type = cast<MemRefType>(memref.getType());
-    Value beyond = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::ugt, indices.back(),
-        arith::ConstantIndexOp::create(builder, loc, type.getShape().back() - elements));
-    faultIf(beyond, "elements beside each other are outside a row");
+    auto type = memrefOf(memref);
+    faultIf(compare(Predicate::ugt, indices.back(), index(type.getShape().back() - elements)),
+            "elements beside each other are outside a row");
     auto [strides, offset] = type.getStridesAndOffset();
-    Value base = memref::ExtractAlignedPointerAsIndexOp::create(builder, loc, memref);
-    Value at = arith::ConstantIndexOp::create(builder, loc, offset);
+    Value place = memref::ExtractAlignedPointerAsIndexOp::create(*this, memref);
+    Value element = index(offset);
     for (auto [index, stride] : llvm::zip_equal(indices, strides))
-      at = arith::AddIOp::create(
-          builder, loc, at,
-          arith::MulIOp::create(builder, loc, index,
-                                arith::ConstantIndexOp::create(builder, loc, stride)));
-    Value bytes = arith::MulIOp::create(
-        builder, loc, at, arith::ConstantIndexOp::create(builder, loc, getElementBytes(type)));
-    Value address = arith::IndexCastOp::create(builder, loc, i64,
-                                               arith::AddIOp::create(builder, loc, base, bytes));
-    return LLVM::IntToPtrOp::create(builder, loc, pointer, address);
+      element = add(element, mul(index, stride));
+    place = add(place, mul(element, getElementBytes(type)));
+    return LLVM::IntToPtrOp::create(*this, pointer(), toInteger(place, 64));
   }
 
   /// The thread's own memory for registers that a call takes and returns.
   Value getRegisters() {
     if (!registers) {
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToStart(&func.getBody().front());
-      registers = LLVM::AllocaOp::create(builder, loc, pointer, i32, number(10));
+      InsertionGuard guard(*this);
+      setInsertionPointToStart(&func.getBody().front());
+      registers = LLVM::AllocaOp::create(*this, pointer(), i32, integer(10));
     }
     return registers;
   }
-  Value registerAt(int64_t i) {
-    return LLVM::GEPOp::create(builder, loc, pointer, i32, getRegisters(),
-                               ArrayRef<LLVM::GEPArg>(static_cast<int32_t>(i)));
+  Value registerAt(int32_t i, Type type) {
+    return LLVM::LoadOp::create(*this, type, at(getRegisters(), i32, i));
   }
 
   LogicalResult rewriteProduct(NVVM::MmaOp product) {
@@ -328,58 +287,50 @@ private:
         product.getMultiplicandAPtxType() != NVVM::MMATypes::bf16)
       return product.emitOpError("is emulated for 16 x 8 x 16 of bf16 only");
     for (auto [i, operand] : llvm::enumerate(product->getOperands()))
-      LLVM::StoreOp::create(builder, loc, operand, registerAt(i));
+      LLVM::StoreOp::create(*this, operand, at(getRegisters(), i32, static_cast<int32_t>(i)));
     call(kMultiply, Type(), getRegisters());
-    Type type = product.getType();
-    Value result = LLVM::UndefOp::create(builder, loc, type);
-    for (int64_t i = 0; i < 4; ++i) {
-      Value sum = LLVM::LoadOp::create(builder, loc, builder.getF32Type(), registerAt(6 + i));
-      result = LLVM::InsertValueOp::create(builder, loc, result, sum, i);
-    }
-    return replace(product, result);
+    Values sums;
+    for (int32_t i = 0; i < 4; ++i)
+      sums.push_back(registerAt(6 + i, getF32Type()));
+    return replace(product, aggregate(product.getType(), sums));
   }
 
   LogicalResult rewriteMatrices(nvgpu::LdMatrixOp load) {
     if (load.getNumTiles() != 4)
       return load.emitOpError("is emulated for four matrices only");
     Value row = addressOf(load.getSrcMemref(), load.getIndices(), /*elements=*/8);
-    call(kMatrices, Type(), {row, number(load.getTranspose()), getRegisters()});
-    Value all = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(load.getType()));
-    auto pair = VectorType::get(2, builder.getBF16Type());
-    for (int64_t i = 0; i < 4; ++i) {
+    call(kMatrices, Type(), {row, integer(load.getTranspose()), getRegisters()});
+    Value all = arith::ConstantOp::create(*this, getZeroAttr(load.getType()));
+    auto pair = VectorType::get(2, getBF16Type());
+    for (int32_t i = 0; i < 4; ++i) {
       // Of i32, which its address is aligned to.
-      Value word = LLVM::LoadOp::create(builder, loc, i32, registerAt(i));
-      all = vector::InsertOp::create(builder, loc,
-                                     LLVM::BitcastOp::create(builder, loc, pair, word), all, i);
+      Value word = LLVM::BitcastOp::create(*this, pair, registerAt(i, i32));
+      all = vector::InsertOp::create(*this, word, all, i);
     }
     return replace(load, all);
   }
 
   LogicalResult rewriteCopy(nvgpu::DeviceAsyncCopyOp copy) {
-    const int64_t bytes = getElementBytes(cast<MemRefType>(copy.getSrc().getType()));
+    const int64_t bytes = getElementBytes(memrefOf(copy.getSrc()));
     const int64_t elements = copy.getDstElements().getSExtValue();
     if (bytes * elements != 16)
       return copy.emitOpError("is emulated for 16 bytes only");
     Value to = addressOf(copy.getDst(), copy.getDstIndices(), elements);
     Value read = copy.getSrcElements();
     Value from = addressOf(copy.getSrc(), copy.getSrcIndices(), read ? 1 : elements);
-    Value count = number(static_cast<int32_t>(elements));
-    if (read)
-      count = arith::IndexCastOp::create(builder, loc, i32, read);
-    count = arith::MulIOp::create(builder, loc, count, number(static_cast<int32_t>(bytes)));
-    call(kCopy, Type(), {to, from, count});
+    Value count = read ? toInteger(read) : integer(elements);
+    call(kCopy, Type(), {to, from, mul(count, bytes)});
     tokens.push_back(copy);
     return success();
   }
 
   /// Ends the launch if an index is outside the memref.
   LogicalResult check(Value memref, ValueRange indices) {
-    auto type = cast<MemRefType>(memref.getType());
+    auto type = memrefOf(memref);
     Value outside;
     for (auto [i, index] : llvm::enumerate(indices)) {
-      Value bound = arith::ConstantIndexOp::create(builder, loc, type.getDimSize(i));
-      Value beyond = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge, index, bound);
-      outside = outside ? arith::OrIOp::create(builder, loc, outside, beyond).getResult() : beyond;
+      Value beyond = compare(Predicate::uge, index, this->index(type.getDimSize(i)));
+      outside = outside ? either(outside, beyond) : beyond;
     }
     if (outside) {
       std::string text = "an index is outside ";
@@ -391,30 +342,22 @@ private:
 
   /// Ends the launch with these words if the condition holds.
   void faultIf(Value condition, const Twine &what) {
-    auto branch = scf::IfOp::create(builder, loc, condition, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(branch.thenBlock());
-    std::string text = (name + ": " + what + Twine('\0')).str();
-    Value address = LLVM::AddressOfOp::create(builder, loc, pointer, constantOf(text));
-    call(kFault, Type(), address);
+    when(condition, [&] {
+      std::string text = (name + ": " + what + Twine('\0')).str();
+      call(kFault, Type(), address(constantOf(text)));
+    });
   }
 
   /// The constant that holds a text.
   std::string constantOf(const std::string &text) {
     auto [entry, isNew] = words.try_emplace(text, name + "_fault" + std::to_string(words.size()));
-    if (isNew) {
-      OpBuilder before(func);
-      auto array = LLVM::LLVMArrayType::get(before.getI8Type(), text.size());
-      LLVM::GlobalOp::create(before, loc, array, /*isConstant=*/true, LLVM::Linkage::Internal,
-                             entry->second, before.getStringAttr(text));
-    }
+    if (isNew)
+      CodeBuilder(OpBuilder(func), getLoc()).addText(entry->second, text);
     return entry->second;
   }
 
   std::string name;
-  OpBuilder builder;
-  Location loc;
-  Type pointer, i64, i32;
+  Type i64, i32;
   func::FuncOp func;
   Value thread, registers;
   SmallVector<Operation *> tokens; // ops whose results only waits use

@@ -17,8 +17,6 @@
 #include "passes/target/cuda/CudaPasses.h"
 #include "runtime/abi/cuda_calls.h"
 
-#include "mlir/IR/Remarks.h"
-
 namespace boa {
 #define GEN_PASS_DEF_CUDALEGALIZEPRODUCTS
 #include "passes/target/cuda/CudaPasses.h.inc"
@@ -29,11 +27,9 @@ using namespace boa;
 
 namespace {
 
-MemRefType typeOf(Value memref) { return cast<MemRefType>(memref.getType()); }
-
 /// A temporary of that element type with the same values.
 Value convert(OpBuilder &builder, Location loc, Value memref, Type element) {
-  MemRefType type = typeOf(memref);
+  MemRefType type = memrefOf(memref);
   unsigned rank = type.getRank();
   Value result = memref::AllocOp::create(builder, loc, MemRefType::get(type.getShape(), element));
   SmallVector<AffineMap> maps(2, builder.getMultiDimIdentityMap(rank));
@@ -69,20 +65,20 @@ struct CudaLegalizeProducts : boa::impl::CudaLegalizeProductsBase<CudaLegalizePr
   static void legalize(kernel::GemmOp product, Widened &last) {
     OpBuilder builder(product);
     Location loc = product.getLoc();
-    bool narrowA = typeOf(product.getA()).getElementType().isBF16();
-    bool narrowB = typeOf(product.getB()).getElementType().isBF16();
+    bool narrowA = memrefOf(product.getA()).getElementType().isBF16();
+    bool narrowB = memrefOf(product.getB()).getElementType().isBF16();
     if (narrowA != narrowB) {
       OpOperand &narrow = narrowA ? product.getAMutable() : product.getBMutable();
       if (narrow.get() == last.narrow)
-        remark::passed(loc, remark::RemarkOpts::name("legalize-products").category("boa-kernel"))
+        remark::passed(loc, kernelRemark("legalize-products"))
             << "reads an operand that an earlier product widened";
       else
         last = {narrow.get(), convert(builder, loc, narrow.get(), builder.getF32Type())};
       narrow.set(last.wide);
     }
-    Type element = typeOf(product.getC()).getElementType();
+    Type element = memrefOf(product.getC()).getElementType();
     Value bias = product.getBias();
-    if (bias && element.isBF16() && !typeOf(bias).getElementType().isBF16())
+    if (bias && element.isBF16() && !memrefOf(bias).getElementType().isBF16())
       product.getBiasMutable().assign(convert(builder, loc, bias, element));
     auto scratch = MemRefType::get({BOA_CUDA_LIBRARY_WORKSPACE}, builder.getI8Type());
     product.getScratchMutable().assign(memref::AllocOp::create(

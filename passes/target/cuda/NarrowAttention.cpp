@@ -16,12 +16,9 @@
 //===----------------------------------------------------------------------===//
 #include "passes/target/cuda/NarrowAttention.h"
 
+#include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/AttentionThreads.h"
 #include "passes/target/cuda/TensorCores.h"
-
-#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
-
-#include <limits>
 
 using namespace mlir;
 using namespace boa;
@@ -36,7 +33,6 @@ constexpr int64_t kSlots = 2; // tiles of an operand in shared memory
 constexpr int64_t kChunk = 8; // elements of one copy
 constexpr int64_t kOwnRows = kWarps * kTileRows;
 constexpr double kLog2e = 1.4426950408889634;
-constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 /// The numbers of some tiles of the stream: [from, to).
 struct Range {
@@ -53,8 +49,7 @@ public:
         columns(llvm::alignTo(shape.d, kTileDepth)), streamed(streamed) {
     gpu::LaunchOp launch = createBlocks(heads);
     if (lastFirst)
-      first = make<arith::SubIOp>(index((llvm::divideCeil(shape.time, kOwnRows) - 1) * kOwnRows),
-                                  first);
+      first = sub(index((llvm::divideCeil(shape.time, kOwnRows) - 1) * kOwnRows), first);
     // Rows are an odd number of chunks apart: eight rows' chunks are in different banks.
     for (Value &memory : tiles)
       memory = addWorkgroupMemory(launch, {kSlots * streamRows, columns + kChunk}, getBF16Type());
@@ -104,28 +99,25 @@ public:
   /// memory, and changes the carried values.
   Values stream(Value ofHead, ArrayRef<Range> ranges, Values carried,
                 function_ref<void(Value row, Value slot, bool isMasked, Values &)> body) {
-    Value last = make<arith::SubIOp>(ranges.back().to, index(1));
+    Value last = sub(ranges.back().to, index(1));
     // Past the last one that is the last one again, which nobody reads.
     auto begin = [&](Value number) {
       Value row = mul(make<arith::MinUIOp>(number, last), streamRows);
       for (int64_t i : {0, 1})
         copyTile(i, row, slotOf(number), ofHead);
-      return nvgpu::DeviceAsyncCreateGroupOp::create(
-                 *this, loc, nvgpu::DeviceAsyncTokenType::get(getContext()), ValueRange())
-          .getAsyncToken();
+      return endCopies(*this);
     };
     barrier(); // who still reads the tiles before
     Value copied = begin(ranges.front().from);
-    auto wait = [&] { nvgpu::DeviceAsyncWaitOp::create(*this, loc, copied, getI32IntegerAttr(0)); };
     for (const Range &range : ranges)
       carried =
           loop(range.from, range.to, 1, std::move(carried), [&](Value number, Values &inside) {
-            wait();
+            waitForCopies(*this, copied);
             barrier();
             begin(add(number, 1));
             body(mul(number, streamRows), slotOf(number), range.isMasked, inside);
           });
-    wait();
+    waitForCopies(*this, copied);
     return carried;
   }
 
@@ -287,9 +279,8 @@ private:
 
 bool boa::isNarrow(Operation *attention) {
   auto areNarrow = [](ValueRange memrefs) {
-    return llvm::all_of(memrefs, [](Value memref) {
-      return cast<MemRefType>(memref.getType()).getElementType().isBF16();
-    });
+    return llvm::all_of(memrefs,
+                        [](Value memref) { return memrefOf(memref).getElementType().isBF16(); });
   };
   if (auto forward = dyn_cast<kernel::AttentionOp>(attention))
     return areNarrow({forward.getQ(), forward.getK(), forward.getV()});
@@ -347,7 +338,7 @@ void boa::emitNarrowForward(OpBuilder &builder, kernel::AttentionOp op) {
   std::array<Value, 2> factors;
   for (int64_t below : {0, 1}) {
     Value total = l.reduceSum(results[2 + below]), time = l.ownTime(below);
-    factors[below] = l.make<arith::DivFOp>(l.number(1), total);
+    factors[below] = l.divf(l.number(1), total);
     Value lse = l.fma(results[below], l.number(l.scale()), l.make<math::LogOp>(total));
     Value is = l.both(l.isZero(l.rem(l.lane, 4)), l.isLess(time, shape.time));
     l.storeIf(is, lse, op.getLse(), {l.batch, l.head, time});

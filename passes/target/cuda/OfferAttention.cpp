@@ -13,10 +13,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/CudaPasses.h"
 #include "runtime/abi/cuda_calls.h"
-
-#include "mlir/IR/Remarks.h"
 
 namespace boa {
 #define GEN_PASS_DEF_CUDAOFFERATTENTION
@@ -28,11 +27,9 @@ using namespace boa;
 
 namespace {
 
-MemRefType typeOf(Value memref) { return cast<MemRefType>(memref.getType()); }
-
 /// Whether the rows are in bf16, and those of all sequences evenly apart.
 bool hasEvenRows(Value memref) {
-  MemRefType type = typeOf(memref);
+  MemRefType type = memrefOf(memref);
   SmallVector<int64_t> strides;
   int64_t offset;
   return type.getElementType().isBF16() && type.hasStaticShape() && type.getRank() == 3 &&
@@ -47,25 +44,25 @@ struct CudaOfferAttention : boa::impl::CudaOfferAttentionBase<CudaOfferAttention
         offer(forward, BOA_CUDA_ATTENTION_SCRATCH);
       else if (auto grad = dyn_cast<kernel::AttentionGradOp>(op))
         offer(grad, boa_cuda_attention_grad_scratch(
-                        typeOf(grad.getQ()).getDimSize(0), typeOf(grad.getQ()).getDimSize(1),
+                        memrefOf(grad.getQ()).getDimSize(0), memrefOf(grad.getQ()).getDimSize(1),
                         grad.getHeads(), grad.getKvHeads(), getColumns(grad)));
     }
   }
 
   /// The number of columns of a head.
   template <typename Op> static int64_t getColumns(Op op) {
-    return typeOf(op.getQ()).getShape().back() / static_cast<int64_t>(op.getHeads());
+    return memrefOf(op.getQ()).getShape().back() / static_cast<int64_t>(op.getHeads());
   }
 
   template <typename Op> static void offer(Op op, int64_t scratchBytes) {
     constexpr int64_t kElements = 8; // in 16 bytes
     bool isOffered = scratchBytes > 0 && getColumns(op) % kElements == 0 && !op.getWindow() &&
-                     !op.getDocumentStarts() && typeOf(op.getLse()).getElementType().isF32() &&
-                     typeOf(op.getLse()).getLayout().isIdentity();
+                     !op.getDocumentStarts() && memrefOf(op.getLse()).getElementType().isF32() &&
+                     memrefOf(op.getLse()).getLayout().isIdentity();
     for (Value operand : op->getOperands())
       isOffered &= operand == op.getLse() || hasEvenRows(operand);
     if (!isOffered) {
-      if (typeOf(op.getQ()).getElementType().isBF16())
+      if (memrefOf(op.getQ()).getElementType().isBF16())
         warn(op, scratchBytes);
       return;
     }
@@ -74,8 +71,7 @@ struct CudaOfferAttention : boa::impl::CudaOfferAttentionBase<CudaOfferAttention
     Value scratch =
         memref::AllocOp::create(builder, loc, MemRefType::get({scratchBytes}, builder.getI8Type()),
                                 builder.getI64IntegerAttr(BOA_CUDA_LIBRARY_ALIGNMENT));
-    remark::passed(loc, remark::RemarkOpts::name("offer-attention").category("boa-kernel"))
-        << remark::metric("scratch", scratchBytes);
+    remark::passed(loc, kernelRemark("offer-attention")) << remark::metric("scratch", scratchBytes);
     Value isTaken = create(builder, op, scratch);
     Value isLeft = arith::XOrIOp::create(
         builder, loc, isTaken, arith::ConstantIntOp::create(builder, loc, true, /*width=*/1));
@@ -109,7 +105,7 @@ struct CudaOfferAttention : boa::impl::CudaOfferAttentionBase<CudaOfferAttention
   static Value create(OpBuilder &builder, kernel::AttentionGradOp op, Value scratch) {
     Value delta = memref::AllocOp::create(
         builder, op.getLoc(),
-        MemRefType::get(typeOf(op.getLse()).getShape(), builder.getF32Type()));
+        MemRefType::get(memrefOf(op.getLse()).getShape(), builder.getF32Type()));
     return kernel::OfferAttentionGradOp::create(
         builder, op.getLoc(), builder.getI1Type(), op.getQ(), op.getK(), op.getV(), op.getY(),
         op.getLse(), op.getDy(), op.getDq(), op.getDk(), op.getDv(), delta, scratch, op.getHeads(),

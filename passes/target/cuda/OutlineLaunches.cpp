@@ -19,7 +19,6 @@
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Iterators.h"
-#include "mlir/IR/Remarks.h"
 
 namespace boa {
 #define GEN_PASS_DEF_CUDAOUTLINELAUNCHES
@@ -102,8 +101,7 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
       if (failed(eraseDeadOps(func)))
         return signalPassFailure();
     }
-    remark::passed(getOperation().getLoc(),
-                   remark::RemarkOpts::name("outline-launches").category("boa-kernel"))
+    remark::passed(getOperation().getLoc(), kernelRemark("outline-launches"))
         << remark::metric("launches", count) << remark::metric("functions", functions);
   }
 
@@ -158,7 +156,7 @@ struct CudaOutlineLaunches : boa::impl::CudaOutlineLaunchesBase<CudaOutlineLaunc
     int64_t bytes = 0;
     for (const DeviceArgument &argument : arguments)
       if (auto memref = dyn_cast<MemRefType>(argument.type))
-        bytes += memref.getNumElements() * getElementBytes(memref);
+        bytes += getBytes(memref);
     func->setAttr(kMemoryAttr, builder.getI64IntegerAttr(bytes));
 
     builder.setInsertionPointToStart(&func.getBody().front());

@@ -19,8 +19,6 @@
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/CudaPasses.h"
 
-#include "mlir/IR/Remarks.h"
-
 namespace boa {
 #define GEN_PASS_DEF_CUDAPADROWS
 #include "passes/target/cuda/CudaPasses.h.inc"
@@ -52,7 +50,7 @@ struct CudaPadRows : boa::impl::CudaPadRowsBase<CudaPadRows> {
   void runOnOperation() override {
     for (auto alloc : llvm::to_vector(getOperation().getBody().front().getOps<memref::AllocOp>()))
       if (int64_t columns = getPadded(alloc)) {
-        remark::passed(alloc.getLoc(), remark::RemarkOpts::name("pad-rows").category("boa-kernel"))
+        remark::passed(alloc.getLoc(), kernelRemark("pad-rows"))
             << remark::metric("columns", alloc.getType().getShape().back())
             << remark::metric("padded", columns);
         pad(alloc, columns);

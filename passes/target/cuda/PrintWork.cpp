@@ -40,13 +40,10 @@ struct Work {
   }
 };
 
-int64_t bytesOf(Value memref) {
-  auto type = cast<MemRefType>(memref.getType());
-  return type.getNumElements() * getElementBytes(type);
-}
+int64_t bytesOf(Value memref) { return getBytes(memrefOf(memref)); }
 
 std::string shapeOf(Value memref) {
-  auto type = cast<MemRefType>(memref.getType());
+  auto type = memrefOf(memref);
   std::string text;
   for (int64_t extent : type.getShape())
     text += std::to_string(extent) + "x";
@@ -131,14 +128,12 @@ struct CudaPrintWork : boa::impl::CudaPrintWorkBase<CudaPrintWork> {
 
   static Kind measure(kernel::GemmOp call, Work &work, raw_ostream &what) {
     auto rows = [](Value memref) {
-      auto type = cast<MemRefType>(memref.getType());
+      auto type = memrefOf(memref);
       return type.getNumElements() / type.getShape().back();
     };
-    const int64_t m = rows(call.getC()),
-                  n = cast<MemRefType>(call.getC().getType()).getShape().back();
-    const int64_t k = call.getTransposeA()
-                          ? rows(call.getA())
-                          : cast<MemRefType>(call.getA().getType()).getShape().back();
+    const int64_t m = rows(call.getC()), n = memrefOf(call.getC()).getShape().back();
+    const int64_t k =
+        call.getTransposeA() ? rows(call.getA()) : memrefOf(call.getA()).getShape().back();
     work.read = bytesOf(call.getA()) + bytesOf(call.getB());
     work.written = bytesOf(call.getC());
     if (call.getBias())
@@ -161,7 +156,7 @@ struct CudaPrintWork : boa::impl::CudaPrintWorkBase<CudaPrintWork> {
     for (Value operand : call->getOperands())
       if (operand != call.getScratch() && !llvm::is_contained(results, operand))
         work.read += bytesOf(operand);
-    auto q = cast<MemRefType>(call.getQ().getType());
+    auto q = memrefOf(call.getQ());
     work.operations = 2 * products * q.getNumElements() * q.getDimSize(1);
     if (call.getCausal())
       work.operations /= 2;

@@ -9,25 +9,21 @@
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/TensorCores.h"
 
-#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
-
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace boa;
 
-static MemRefType typeOf(Value memref) { return cast<MemRefType>(memref.getType()); }
-
 /// Views the memref as one of rank 2; null if that cannot be.
 static Value asMatrix(OpBuilder &builder, Value memref) {
-  const int64_t rank = typeOf(memref).getRank();
+  const int64_t rank = memrefOf(memref).getRank();
   if (rank <= 2)
     return rank == 2 ? memref : Value();
   SmallVector<ReassociationIndices> dims(2);
   for (int64_t d = 0; d + 1 < rank; ++d)
     dims[0].push_back(d);
   dims[1].push_back(rank - 1);
-  if (!memref::CollapseShapeOp::isGuaranteedCollapsible(typeOf(memref), dims))
+  if (!memref::CollapseShapeOp::isGuaranteedCollapsible(memrefOf(memref), dims))
     return {};
   return memref::CollapseShapeOp::create(builder, memref.getLoc(), memref, dims);
 }
@@ -43,18 +39,18 @@ ProductShape::ProductShape(OpBuilder &builder, kernel::GemmOp op)
     addend = c;
   if (!isValid())
     return;
-  m = typeOf(c).getDimSize(0);
-  n = typeOf(c).getDimSize(1);
-  k = typeOf(a).getDimSize(transposeA ? 0 : 1);
+  m = memrefOf(c).getDimSize(0);
+  n = memrefOf(c).getDimSize(1);
+  k = memrefOf(a).getDimSize(transposeA ? 0 : 1);
 }
 
-Type ProductShape::getElement() const { return typeOf(a).getElementType(); }
+Type ProductShape::getElement() const { return memrefOf(a).getElementType(); }
 
 OperandStrips::OperandStrips(ThreadBuilder &builder, gpu::LaunchOp launch, Value operand,
                              bool isDeep, int64_t side)
     : isDeep(isDeep), b(builder), operand(operand), isAligned(hasAlignedRows(operand)) {
-  Type element = typeOf(operand).getElementType();
-  const int64_t bytes = getElementBytes(typeOf(operand)), depth = kStripBytes / bytes;
+  Type element = memrefOf(operand).getElementType();
+  const int64_t bytes = getElementBytes(memrefOf(operand)), depth = kStripBytes / bytes;
   rows = isDeep ? depth : side;
   columns = isDeep ? side : depth;
   chunk = kChunkBytes / bytes;
@@ -64,7 +60,7 @@ OperandStrips::OperandStrips(ThreadBuilder &builder, gpu::LaunchOp launch, Value
 Value OperandStrips::permute(Value row, Value chunk) {
   // Rows of 64 bytes: two of them are 32 banks. Longer rows are whole turns of the banks.
   Value by = isDeep ? b.rem(row, 8) : b.rem(b.div(row, 2), 4);
-  return b.make<arith::XOrIOp>(chunk, by);
+  return b.exclusive(chunk, by);
 }
 
 std::array<Value, 2> OperandStrips::find(Value strip, Value side, Value deep) {
@@ -88,7 +84,7 @@ void OperandStrips::copy(Value thread, int64_t threads, Value first, Value deep,
 }
 
 void OperandStrips::copyChunk(ValueRange from, ValueRange to) {
-  MemRefType type = typeOf(operand);
+  MemRefType type = memrefOf(operand);
   const int64_t allRows = type.getDimSize(0), allColumns = type.getDimSize(1);
   // Strips are within the operand or not at compile time, but for the last ones.
   const bool rowsFit = allRows % rows == 0, columnsFit = allColumns % columns == 0;
@@ -98,7 +94,7 @@ void OperandStrips::copyChunk(ValueRange from, ValueRange to) {
     Value column = from[1], count; // of elements that are there; null: all
     if (!columnsFit) {
       Value begun = b.least(column, allColumns);
-      count = b.least(b.make<arith::SubIOp>(b.index(allColumns), begun), chunk);
+      count = b.least(b.sub(b.index(allColumns), begun), chunk);
       column = b.select(b.isLess(column, allColumns), column, b.index(0));
     }
     if (isRow)
@@ -146,7 +142,7 @@ ProductLaunch::ProductLaunch(OpBuilder &outside, const ProductShape &shape, int6
       a(*this, launch, shape.a, shape.transposeA, side),
       b(*this, launch, shape.b, !shape.transposeB, side) {}
 
-int64_t ProductLaunch::depth() const { return kStripBytes / getElementBytes(typeOf(shape.a)); }
+int64_t ProductLaunch::depth() const { return kStripBytes / getElementBytes(memrefOf(shape.a)); }
 
 SmallVector<Value> ProductLaunch::stream(Values sums,
                                          function_ref<void(Value, Values &)> multiply) {
@@ -156,24 +152,19 @@ SmallVector<Value> ProductLaunch::stream(Values sums,
     Value deep = mul(least(number, strips - 1), depth()), strip = rem(number, kStrips);
     a.copy(thread, threads, row, deep, strip);
     b.copy(thread, threads, column, deep, strip);
-    return nvgpu::DeviceAsyncCreateGroupOp::create(
-               *this, loc, nvgpu::DeviceAsyncTokenType::get(getContext()), ValueRange())
-        .getAsyncToken();
+    return endCopies(*this);
   };
   Value group;
   for (int64_t i = 0; i + 1 < kStrips; ++i)
     group = begin(index(i));
-  auto wait = [&](int32_t latest) {
-    nvgpu::DeviceAsyncWaitOp::create(*this, loc, group, getI32IntegerAttr(latest));
-  };
   sums = loop(index(0), index(strips), 1, std::move(sums), [&](Value number, Values &inside) {
     // All but the latest group are there, for all threads. None reads the strip before any more.
-    wait(kStrips - 2);
+    waitForCopies(*this, group, kStrips - 2);
     barrier();
     begin(add(number, kStrips - 1));
     multiply(rem(number, kStrips), inside);
   });
-  wait(0); // for what nobody reads
+  waitForCopies(*this, group); // for what nobody reads
   return sums;
 }
 
@@ -185,7 +176,7 @@ void ProductLaunch::storeRow(Value row, ArrayRef<Value> columns, ValueRange sums
   auto inside = [&](Value at, int64_t size) {
     return size % side == 0 ? Value() : isLess(at, size);
   };
-  Type element = typeOf(shape.c).getElementType();
+  Type element = memrefOf(shape.c).getElementType();
   auto storeOne = [&](Value column, Value value) {
     if (shape.bias)
       value = addf(value, widen(load(shape.bias, column)));

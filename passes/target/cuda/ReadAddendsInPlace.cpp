@@ -21,8 +21,6 @@
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/CudaPasses.h"
 
-#include "mlir/IR/Remarks.h"
-
 namespace boa {
 #define GEN_PASS_DEF_CUDAREADADDENDSINPLACE
 #include "passes/target/cuda/CudaPasses.h.inc"
@@ -36,7 +34,7 @@ namespace {
 bool overlap(Value a, Value b) { return getMemoryRoot(a) == getMemoryRoot(b) && mayOverlap(a, b); }
 
 bool hasSameStrides(Value a, Value b) {
-  auto x = cast<MemRefType>(a.getType()), y = cast<MemRefType>(b.getType());
+  auto x = memrefOf(a), y = memrefOf(b);
   return x.getShape() == y.getShape() && x.getElementType() == y.getElementType() &&
          x.getStridesAndOffset().first == y.getStridesAndOffset().first;
 }
@@ -66,10 +64,8 @@ struct CudaReadAddendsInPlace : boa::impl::CudaReadAddendsInPlaceBase<CudaReadAd
         if (kernel::GemmOp product = findProduct(copy)) {
           product.getAddendMutable().assign(copy.getInputs()[0]);
           product.setAccumulate(false);
-          remark::passed(product.getLoc(),
-                         remark::RemarkOpts::name("read-addends-in-place").category("boa-kernel"))
-              << remark::metric("elements",
-                                cast<MemRefType>(product.getC().getType()).getNumElements());
+          remark::passed(product.getLoc(), kernelRemark("read-addends-in-place"))
+              << remark::metric("elements", memrefOf(product.getC()).getNumElements());
           copy.erase();
         }
   }

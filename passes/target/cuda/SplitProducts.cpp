@@ -19,8 +19,6 @@
 #include "passes/kernels/MemoryAccess.h"
 #include "passes/target/cuda/CudaPasses.h"
 
-#include "mlir/IR/Remarks.h"
-
 namespace boa {
 #define GEN_PASS_DEF_CUDASPLITPRODUCTS
 #include "passes/target/cuda/CudaPasses.h.inc"
@@ -38,8 +36,6 @@ constexpr int64_t kLeast = int64_t(1) << 28;
 
 /// The three sizes of a product: c is [m, n], the sum is over k.
 enum class Size { m, n, k };
-
-MemRefType typeOf(Value memref) { return cast<MemRefType>(memref.getType()); }
 
 /// An operand, with its dimensions outside and inside as sizes of the product.
 struct Matrix {
@@ -61,7 +57,7 @@ int64_t getRows(MemRefType type) { return ShapedType::getNumElements(type.getSha
 
 /// The rows or columns from `begin` on.
 Value slice(OpBuilder &builder, Value memref, bool columns, int64_t begin, int64_t size) {
-  MemRefType type = typeOf(memref);
+  MemRefType type = memrefOf(memref);
   SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0)),
       sizes = getAsIndexOpFoldResult(builder.getContext(), type.getShape()),
       ones(type.getRank(), builder.getIndexAttr(1));
@@ -84,12 +80,12 @@ struct CudaSplitProducts : boa::impl::CudaSplitProductsBase<CudaSplitProducts> {
   /// otherwise 0.
   static int64_t getMany(kernel::GemmOp product, Size size) {
     int64_t all = 0, elements = 1;
-    MemRefType a = typeOf(product.getA()), c = typeOf(product.getC());
+    MemRefType a = memrefOf(product.getA()), c = memrefOf(product.getC());
     // Products in f32 have no such kernels.
     if (!a.getElementType().isBF16())
       return 0;
     for (const Matrix &matrix : getMatrices(product)) {
-      MemRefType type = typeOf(matrix.memref);
+      MemRefType type = memrefOf(matrix.memref);
       if (matrix.rows == size && type.getRank() != 2)
         return 0;
       if (matrix.columns != size)
@@ -117,7 +113,7 @@ struct CudaSplitProducts : boa::impl::CudaSplitProductsBase<CudaSplitProducts> {
     int64_t all = 0;
     for (const Matrix &matrix : getMatrices(product))
       if (matrix.columns == size)
-        all = typeOf(matrix.memref).getShape().back();
+        all = memrefOf(matrix.memref).getShape().back();
     auto part = [&](int64_t begin, int64_t count) {
       IRMapping mapping;
       for (const Matrix &matrix : getMatrices(product))
@@ -128,8 +124,7 @@ struct CudaSplitProducts : boa::impl::CudaSplitProductsBase<CudaSplitProducts> {
         mapping.map(bias, slice(builder, bias, /*columns=*/true, begin, count));
       return cast<kernel::GemmOp>(builder.clone(*product, mapping));
     };
-    remark::passed(product.getLoc(),
-                   remark::RemarkOpts::name("split-products").category("boa-kernel"))
+    remark::passed(product.getLoc(), kernelRemark("split-products"))
         << remark::metric("columns", all) << remark::metric("aligned", many);
     part(many, all - many);
     kernel::GemmOp rest = part(0, many);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/target/cuda/TensorCores.h"
 
+#include "passes/kernels/KernelDialect.h"
 #include "passes/kernels/MemoryAccess.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -16,7 +17,7 @@ using namespace mlir;
 using namespace boa;
 
 bool boa::hasAlignedRows(Value memref) {
-  auto type = cast<MemRefType>(memref.getType());
+  auto type = memrefOf(memref);
   auto [strides, offset] = type.getStridesAndOffset();
   const int64_t element = getElementBytes(type);
   Value root = getMemoryRoot(memref);
@@ -30,10 +31,19 @@ bool boa::hasAlignedRows(Value memref) {
 
 void boa::copyChunk(ThreadBuilder &b, Value from, ValueRange at, Value to, ValueRange where,
                     Value count) {
-  const int64_t elements = kChunkBytes / getElementBytes(cast<MemRefType>(from.getType()));
-  nvgpu::DeviceAsyncCopyOp::create(b, b.loc, nvgpu::DeviceAsyncTokenType::get(b.getContext()), to,
-                                   where, from, at, b.getIndexAttr(elements), count,
+  const int64_t elements = kChunkBytes / getElementBytes(memrefOf(from));
+  nvgpu::DeviceAsyncCopyOp::create(b, nvgpu::DeviceAsyncTokenType::get(b.getContext()), to, where,
+                                   from, at, b.getIndexAttr(elements), count,
                                    /*bypassL1=*/b.getUnitAttr());
+}
+
+Value boa::endCopies(ThreadBuilder &b) {
+  auto token = nvgpu::DeviceAsyncTokenType::get(b.getContext());
+  return nvgpu::DeviceAsyncCreateGroupOp::create(b, token, ValueRange()).getAsyncToken();
+}
+
+void boa::waitForCopies(ThreadBuilder &b, Value group, int32_t latest) {
+  nvgpu::DeviceAsyncWaitOp::create(b, group, b.getI32IntegerAttr(latest));
 }
 
 static Value asRegister(ThreadBuilder &b, Value pair) {
@@ -50,8 +60,8 @@ SmallVector<Value> boa::loadMatrices(ThreadBuilder &b, Value lane, const SharedO
   along = b.add(along, inMatrix);
   auto at = operand.find(b.add(side, alongSide), b.add(alongSum, deep));
   Value matrices =
-      nvgpu::LdMatrixOp::create(b, b.loc, VectorType::get({4, 2}, b.getBF16Type()), operand.memory,
-                                at, /*transpose=*/operand.isDeep, /*numTiles=*/4);
+      nvgpu::LdMatrixOp::create(b, VectorType::get({4, 2}, b.getBF16Type()), operand.memory, at,
+                                /*transpose=*/operand.isDeep, /*numTiles=*/4);
   SmallVector<Value> parts;
   for (int64_t i = 0; i < 4; ++i)
     parts.push_back(asRegister(b, b.make<vector::ExtractOp>(matrices, i)));
@@ -62,12 +72,11 @@ void boa::multiplyTile(ThreadBuilder &b, ValueRange x, ValueRange y, MutableArra
   SmallVector<Type> types(kTilePart, b.getF32Type());
   auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), types);
   constexpr auto bf16 = NVVM::MMATypes::bf16;
-  Value result = NVVM::MmaOp::create(b, b.loc, type, x, y, sums,
-                                     ArrayRef<int64_t>{kTileRows, kTileColumns, kTileDepth},
-                                     std::nullopt, std::nullopt, std::array{bf16, bf16},
-                                     std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  Value result = NVVM::MmaOp::create(
+      b, type, x, y, sums, ArrayRef<int64_t>{kTileRows, kTileColumns, kTileDepth}, std::nullopt,
+      std::nullopt, std::array{bf16, bf16}, std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
   for (int64_t i = 0; i < kTilePart; ++i)
-    sums[i] = LLVM::ExtractValueOp::create(b, b.loc, result, i);
+    sums[i] = LLVM::ExtractValueOp::create(b, result, i);
 }
 
 Value boa::packPair(ThreadBuilder &b, Value first, Value second) {
@@ -75,7 +84,7 @@ Value boa::packPair(ThreadBuilder &b, Value first, Value second) {
   auto narrow = [&](Value value) {
     return value.getType() == element ? value : b.make<arith::TruncFOp>(element, value);
   };
-  Value pair = vector::FromElementsOp::create(b, b.loc, VectorType::get({2}, element),
+  Value pair = vector::FromElementsOp::create(b, VectorType::get({2}, element),
                                               ValueRange{narrow(first), narrow(second)});
   return asRegister(b, pair);
 }

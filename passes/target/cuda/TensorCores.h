@@ -31,6 +31,11 @@ bool hasAlignedRows(mlir::Value memref);
 void copyChunk(ThreadBuilder &builder, mlir::Value from, mlir::ValueRange at, mlir::Value to,
                mlir::ValueRange where, mlir::Value count);
 
+/// Ends a group of such copies.
+mlir::Value endCopies(ThreadBuilder &builder);
+/// Waits for all groups but the `latest` ones.
+void waitForCopies(ThreadBuilder &builder, mlir::Value group, int32_t latest = 0);
+
 /// An operand in shared memory. It knows the place of an element, by its place along the side of
 /// the result and along the sum.
 struct SharedOperand {

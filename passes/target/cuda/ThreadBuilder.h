@@ -5,18 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Shared by all code for a GPU: launches, index arithmetic, loops, and reductions across
-// threads.
+// Shared by all code for a GPU: launches, memory, and reductions across threads.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_PASSES_TARGET_CUDA_THREADBUILDER_H
 #define BOA_PASSES_TARGET_CUDA_THREADBUILDER_H
 
-#include "passes/kernels/KernelDialect.h"
+#include "passes/kernels/CodeBuilder.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 #include <array>
@@ -31,68 +28,25 @@ constexpr int64_t kMaxThreads = 1024, kMaxBlock[3] = {kMaxThreads, kMaxThreads, 
 /// The shared memory that a block may use without an attribute of the function.
 constexpr int64_t kMaxWorkgroupBytes = 48 * 1024;
 
-/// A builder at one place of the source, with arithmetic that folds.
-class ThreadBuilder : public mlir::OpBuilder {
+/// Adds accesses to memrefs, and to other threads.
+class ThreadBuilder : public CodeBuilder {
 public:
-  using Values = llvm::SmallVector<mlir::Value>;
-
-  ThreadBuilder(mlir::OpBuilder builder, mlir::Location loc) : OpBuilder(builder), loc(loc) {}
-  /// The one result of an op, folded if it can be.
-  template <typename OpTy, typename... Args> mlir::Value make(Args &&...args) {
-    return createOrFold<OpTy>(loc, std::forward<Args>(args)...);
-  }
-
-  // Indices and conditions.
-  mlir::Value index(int64_t value);
-  mlir::Value integer(int32_t value);
-  mlir::Value add(mlir::Value a, mlir::Value b);
-  mlir::Value add(mlir::Value a, int64_t b) { return add(a, index(b)); }
-  mlir::Value mul(mlir::Value a, int64_t b);
-  mlir::Value div(mlir::Value a, int64_t b);
-  mlir::Value rem(mlir::Value a, int64_t b);
-  mlir::Value compare(mlir::arith::CmpIPredicate predicate, mlir::Value a, mlir::Value b);
-  mlir::Value isLess(mlir::Value a, int64_t b);
-  mlir::Value isZero(mlir::Value a);
-  mlir::Value both(mlir::Value a, mlir::Value b);
-  mlir::Value least(mlir::Value a, int64_t b);
-  mlir::Value select(mlir::Value condition, mlir::Value yes, mlir::Value no);
-  /// The index in a space of these extents that `linear` stands for.
-  Values delinearize(mlir::Value linear, llvm::ArrayRef<int64_t> extents);
-
-  // f32.
-  mlir::Value number(double value);
-  mlir::Value addf(mlir::Value a, mlir::Value b);
-  mlir::Value subf(mlir::Value a, mlir::Value b);
-  mlir::Value mulf(mlir::Value a, mlir::Value b);
-  /// Computes a * b + c, rounded once.
-  mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c);
+  using CodeBuilder::CodeBuilder;
 
   // Memory.
-  mlir::Value load(mlir::Value memref, mlir::ValueRange at);
-  mlir::Value load(mlir::Value memref, mlir::AffineMap map, mlir::ValueRange ivs);
-  void store(mlir::Value value, mlir::Value memref, mlir::ValueRange at);
-  void store(mlir::Value value, mlir::Value memref, mlir::AffineMap map, mlir::ValueRange ivs);
+  Value load(Value memref, mlir::ValueRange at);
+  Value load(Value memref, mlir::AffineMap map, mlir::ValueRange ivs);
+  void store(Value value, Value memref, mlir::ValueRange at);
+  void store(Value value, Value memref, mlir::AffineMap map, mlir::ValueRange ivs);
   void barrier();
 
-  /// Computes the op in iteration `ivs` from these values of its operands. A value that it does not
-  /// use may be null.
-  Values compute(mlir::linalg::LinalgOp op, mlir::ValueRange ivs, mlir::ValueRange operands);
-  /// Runs `then` if `condition` holds, or always if it is null.
-  void when(mlir::Value condition, llvm::function_ref<void()> then);
-  /// Runs `body` for each `step`th index in [from, to). It maps the carried values to those of the
-  /// next iteration. The last ones are returned.
-  Values loop(mlir::Value from, mlir::Value to, int64_t step, Values carried,
-              llvm::function_ref<void(mlir::Value, Values &)> body);
-
   // Other lanes of the warp.
-  mlir::Value shuffle(mlir::gpu::ShuffleMode mode, mlir::Value value, int64_t offset);
-  mlir::Value shuffle(mlir::gpu::ShuffleMode mode, mlir::Value value, mlir::Value offset);
+  Value shuffle(mlir::gpu::ShuffleMode mode, Value value, int64_t offset);
+  Value shuffle(mlir::gpu::ShuffleMode mode, Value value, Value offset);
   /// Combines the values of the lanes that differ in bits from `least` to below `end`, pair by
   /// pair. Each has the result.
-  mlir::Value combineLanes(mlir::Value value, int64_t least, int64_t end,
-                           llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
-
-  mlir::Location loc;
+  Value combineLanes(Value value, int64_t least, int64_t end,
+                     llvm::function_ref<Value(Value, Value)> combine);
 };
 
 /// Creates a launch of `grid` blocks of x * y threads. The builder goes to its body.
@@ -113,6 +67,26 @@ mlir::gpu::GPUFuncOp
 createDeviceFunction(mlir::OpBuilder &builder, mlir::Location loc, const llvm::Twine &name,
                      llvm::ArrayRef<DeviceArgument> arguments, llvm::ArrayRef<mlir::Type> shared,
                      llvm::ArrayRef<int64_t> grid, llvm::ArrayRef<int64_t> block);
+
+/// Builds the code of a thread in such a function, of blocks along x.
+class FunctionBuilder : public ThreadBuilder {
+public:
+  FunctionBuilder(mlir::gpu::GPUModuleOp device, mlir::Location loc, const llvm::Twine &name,
+                  llvm::ArrayRef<DeviceArgument> arguments, llvm::ArrayRef<Type> shared,
+                  llvm::ArrayRef<int64_t> grid, int64_t threads)
+      : ThreadBuilder(OpBuilder::atBlockEnd(device.getBody()), loc),
+        func(createDeviceFunction(*this, loc, name, arguments, shared, grid, {threads, 1, 1})) {
+    setInsertionPointToStart(&func.getBody().front());
+  }
+  void finish() { mlir::gpu::ReturnOp::create(*this); }
+  Value argument(unsigned i) { return func.getArgument(i); }
+  Value shared(unsigned i) { return func.getWorkgroupAttributions()[i]; }
+  Value getBlockId() { return make<mlir::gpu::BlockIdOp>(mlir::gpu::Dimension::x); }
+  Value getThreadId() { return make<mlir::gpu::ThreadIdOp>(mlir::gpu::Dimension::x); }
+
+private:
+  mlir::gpu::GPUFuncOp func;
+};
 
 /// The type of memory that a block's threads share.
 mlir::MemRefType getWorkgroupType(llvm::ArrayRef<int64_t> shape, mlir::Type element);

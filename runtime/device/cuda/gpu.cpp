@@ -16,7 +16,7 @@
 
 namespace boa::cuda {
 
-/// What PTX is made for (passes/target/cuda/Ptx.cpp): sm_80.
+/// What PTX is made for (passes/target/cuda/EmbedImage.cpp): sm_80.
 static constexpr int kLeastMajor = 8;
 
 //===----------------------------------------------------------------------===//

@@ -16,7 +16,7 @@
 #include "frontend/Frontend.h"
 #include "frontend/IRGen.h"
 #include "passes/kernels/KernelPipeline.h"
-#include "passes/target/cuda/CudaPipeline.h"
+#include "passes/target/Target.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/PrettyStackTrace.h"
