@@ -7,6 +7,7 @@
 #include "runtime/comm/sockets.h"
 #include "test/runtime/comm/world.h"
 
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -40,26 +40,26 @@ std::vector<std::unique_ptr<Comm>> OpenTcp(int32_t ranks, std::chrono::milliseco
 }
 
 /// MPI starts once a process, so its tests share it.
-static std::unique_ptr<Comm> &OfMpirun() {
-  static std::unique_ptr<Comm> comm;
-  if (!comm) {
-    absl::StatusOr<std::unique_ptr<Comm>> opened = CreateMpiComm();
-    EXPECT_EQ(opened.status(), absl::OkStatus());
-    comm = *std::move(opened);
-  }
-  return comm;
+static std::unique_ptr<Comm> of_mpirun;
+
+static std::unique_ptr<Comm> TakeMpi() {
+  if (of_mpirun)
+    return std::move(of_mpirun);
+  absl::StatusOr<std::unique_ptr<Comm>> opened = CreateMpiComm();
+  EXPECT_EQ(opened.status(), absl::OkStatus());
+  return *std::move(opened);
 }
 
-World::World(const std::string &engine, int32_t ranks)
-    : ranks_(engine == "mpi" ? OfMpirun()->ranks() : ranks) {
+World::World(const std::string &engine, int32_t ranks) {
   if (engine == "threads") {
     comms = *CreateThreadComms(ranks);
   } else if (engine == "tcp") {
     comms = OpenTcp(ranks, std::chrono::seconds(60));
   } else if (engine == "mpi") {
-    comms.resize(size_t(ranks_));
-    const int32_t rank = OfMpirun()->rank();
-    comms[rank] = std::move(OfMpirun());
+    std::unique_ptr<Comm> own = TakeMpi();
+    comms.resize(size_t(own->ranks()));
+    const int32_t rank = own->rank();
+    comms[rank] = std::move(own);
   } else {
     network = std::make_unique<SimulatedNetwork>(ranks, 1);
     comms = network->Open();
@@ -69,7 +69,7 @@ World::World(const std::string &engine, int32_t ranks)
 World::~World() {
   for (std::unique_ptr<Comm> &comm : comms)
     if (comm && std::getenv("OMPI_COMM_WORLD_SIZE"))
-      OfMpirun() = std::move(comm);
+      of_mpirun = std::move(comm);
   comms.clear(); // their callbacks use this world
 }
 

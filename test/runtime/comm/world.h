@@ -34,7 +34,7 @@ public:
   World(const std::string &engine, int32_t ranks);
   ~World();
 
-  int32_t ranks() const { return ranks_; }
+  int32_t ranks() const { return int32_t(comms.size()); }
   bool Has(int32_t rank) const { return comms[rank] != nullptr; }
   Comm &comm(int32_t rank) { return *comms[rank]; }
   /// More bytes than this engine's connections hold.
@@ -50,7 +50,6 @@ public:
   void End(int32_t rank) { comms[rank].reset(); }
 
 private:
-  const int32_t ranks_;
   std::unique_ptr<SimulatedNetwork> network;
   std::vector<std::unique_ptr<Comm>> comms; // by rank
   std::mutex mutex;
