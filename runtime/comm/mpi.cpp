@@ -196,22 +196,33 @@ void MpiComm::SayEnd() {
 bool MpiComm::IsTold() {
   bool told = true;
   mpi::Status status;
-  for (const std::unique_ptr<Peer> &peer : peers)
-    if (peer)
-      for (mpi::Handle *request :
-           {&peer->out[0].request, &peer->out[1].request, &peer->own_end.request})
-        told = (!*request || IsOver(*request, status, "ending")) && told;
+  auto take = [&](mpi::Handle &request) {
+    told = (!request || IsOver(request, status, "ending")) && told;
+  };
+  for (const std::unique_ptr<Peer> &peer : peers) {
+    if (!peer)
+      continue;
+    for (Segment &segment : peer->out)
+      take(segment.request);
+    take(peer->own_end.request);
+  }
   return told;
 }
 
 void MpiComm::TakeBackReceives() {
-  for (const std::unique_ptr<Peer> &peer : peers)
-    if (peer)
-      for (mpi::Handle *request : {&peer->in[0].request, &peer->in[1].request, &peer->end.request})
-        if (*request) {
-          library.Cancel(request);
-          library.Request_free(request);
-        }
+  auto take_back = [&](mpi::Handle &request) {
+    if (request) {
+      library.Cancel(&request);
+      library.Request_free(&request);
+    }
+  };
+  for (const std::unique_ptr<Peer> &peer : peers) {
+    if (!peer)
+      continue;
+    for (Segment &segment : peer->in)
+      take_back(segment.request);
+    take_back(peer->end.request);
+  }
 }
 
 /// Whether something moved.
@@ -253,8 +264,9 @@ void MpiComm::Run() {
     if (Step()) {
       pause = kShortest;
     } else if (!streams.HasDone()) {
-      Sleep(pause);
-      pause = std::min(2 * pause, streams.Idle() ? kLongestIdle : kLongest);
+      const int64_t longest = streams.Idle() ? kLongestIdle : kLongest;
+      Sleep(std::min(pause, longest));
+      pause = std::min(2 * pause, longest);
     }
   }
   if (!said)
