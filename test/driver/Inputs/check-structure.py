@@ -13,6 +13,7 @@ from pathlib import Path
 LAYERS = """
 runtime/abi/
 runtime/support/
+runtime/comm/
 runtime/io/
 runtime/formats/
 runtime/template/
