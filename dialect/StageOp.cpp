@@ -219,12 +219,9 @@ void nameArguments(ModuleOp module) {
       if (!func || func.isExternal())
         return;
       auto names = getArgumentNames(func, function, stage, carried);
-      for (auto [arg, name] : llvm::zip_equal(func.getArguments(), names)) {
-        Location place = arg.getLoc();
-        if (auto named = dyn_cast<NameLoc>(place))
-          place = named.getChildLoc();
-        arg.setLoc(NameLoc::get(StringAttr::get(module.getContext(), name), place));
-      }
+      for (auto [arg, name] : llvm::zip_equal(func.getArguments(), names))
+        if (!isa<NameLoc>(arg.getLoc()))
+          arg.setLoc(NameLoc::get(StringAttr::get(module.getContext(), name), arg.getLoc()));
     };
     for (int kind = 0; kind <= int(getMaxEnumValForStageFunction()); ++kind)
       nameThose(stage.getStageName(), StageFunction(kind));

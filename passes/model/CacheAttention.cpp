@@ -80,7 +80,7 @@ private:
     auto type = cast<RankedTensorType>(of.getType());
     SmallVector<int64_t> shape(type.getShape());
     shape[1] = context;
-    return body->addArgument(type.clone(shape), of.getLoc());
+    return body->addArgument(type.clone(shape), from.getLoc());
   }
 
   LogicalResult rewrite(Operation *op) {

@@ -17,6 +17,14 @@ void eraseDeadOps(Block &body) {
       op.erase();
 }
 
+llvm::BitVector eraseUnusedInputs(func::FuncOp func, const Stage &stage) {
+  llvm::BitVector unused(func.getNumArguments());
+  for (unsigned i = 0; !func.isExternal() && i < stage.inputs.size(); ++i)
+    unused[i] = func.getArgument(i).use_empty();
+  (void)func.eraseArguments(unused);
+  return unused;
+}
+
 CrossEntropyOp findLoss(func::FuncOp head, std::optional<unsigned> targets) {
   if (!targets || head.getNumResults() != 1 || !head.getArgument(*targets).hasOneUse())
     return {};

@@ -113,6 +113,10 @@ llvm::SmallVector<ResultStorage> assignEntries(llvm::MutableArrayRef<Stage> stag
 /// Erases the ops of a body whose results nothing uses.
 void eraseDeadOps(mlir::Block &body);
 
+/// Erases the arguments of a function that take what `stage` does, but that it does not use. Returns
+/// their numbers.
+llvm::BitVector eraseUnusedInputs(mlir::func::FuncOp func, const Stage &stage);
+
 /// The function that a stage names: a body of one block on tensors. Null, with an error, for any
 /// other. Passes of the model phase clone it.
 mlir::func::FuncOp getForward(mlir::ModuleOp module, StageOp stage);

@@ -226,17 +226,19 @@ private:
     return shifted(layer, layer ? stage.saving - stage.repeat : 0);
   }
 
-  /// Reads the activations that an instance takes. The targets are not among them if `logits`.
+  /// Reads the activations that an instance takes, without those that its function lacks.
   SmallVector<Value> readInputs(const Stage &stage, const Segment &segment, Value layer, Value m,
-                                bool logits = false) {
+                                const llvm::BitVector &lacks = {}) {
     SmallVector<Value> inputs;
     for (auto [i, input] : llvm::enumerate(stage.inputs)) {
+      if (i < lacks.size() && lacks[i])
+        continue;
       if (input.isResult()) {
         auto [range, moves] = locate(stages, stage, unsigned(i), segment.first);
         inputs.push_back(read(Role::checkpoints, range, moves ? layer : Value(), m));
       } else if (input.ofLayer) {
         inputs.push_back(read(Role::input, {shifted(layer, stage.instance), m}, input.input));
-      } else if (input.input != kTargets || !logits) {
+      } else {
         inputs.push_back(read(Role::input, m, input.input));
       }
     }
@@ -346,7 +348,10 @@ private:
         lookup(stage, segment.saving && stage.savesSome() ? StageFunction::backward_saved
                                                           : StageFunction::backward);
     loc = callee.getLoc();
-    SmallVector<Value> inputs = readInputs(stage, segment, layer, m);
+    auto [lacks, isNew] = erased.try_emplace(callee.getName());
+    if (isNew)
+      lacks->second = eraseUnusedInputs(callee, stage);
+    SmallVector<Value> inputs = readInputs(stage, segment, layer, m, lacks->second);
     for (const StageResult &result : stage.results)
       if (stage.last)
         inputs.push_back(read(Role::loss_gradients, m));
@@ -461,10 +466,13 @@ private:
         forwardStage(stage, m, /*training=*/false);
     const Stage &last = stages.back();
     func::FuncOp callee = lookup(last, StageFunction::forward);
-    if (logits)
+    llvm::BitVector lacks(unsigned(last.inputs.size()));
+    if (logits) {
+      lacks.set(*last.find(kTargets));
       callee = createLogits(callee, last.name, *last.find(kTargets));
+    }
     loc = callee.getLoc();
-    auto outputs = call(callee, readInputs(last, {0, 1}, Value(), m, logits), Value(), m, last);
+    auto outputs = call(callee, readInputs(last, {0, 1}, Value(), m, lacks), Value(), m, last);
     write(outputs[0], logits ? Role::logits : Role::loss, m);
   }
 
@@ -474,6 +482,7 @@ private:
   bool predict;
   int64_t microBatches = 1;
   SmallVector<Stage> stages;
+  llvm::StringMap<llvm::BitVector> erased;               // arguments of backward functions
   std::set<std::pair<std::string, int64_t>> contributed; // entries of gradients
   Location loc = builder.getUnknownLoc();
 };

@@ -21,7 +21,7 @@ def BuildStep : BoaPass<"boa-build-step"> {
     itself. Gradients of shared results are accumulated in `@boundary_gradients.NAME.sum`. The first
     contribution in program order sets the entry. What layers save is in `@saved.NAME`, values with a
     place of their own in `@saved.NAME.VALUE`. A frozen group has a storage of weights alone, and no
-    update.
+    update. Backward functions lose the activations that they do not use, so nothing reads these.
 
     With `predict` it builds @predict instead: one forward pass that leaves the
     logits in a storage.

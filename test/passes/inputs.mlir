@@ -3,6 +3,12 @@
 // Each input of a model has its own shape and type. A trainer fills in an entry for each micro-batch;
 // of one from the seed also for each layer that takes it.
 
+// A backward function loses the activations that it does not use, and nothing reads them: the gradient
+// of a sum needs neither operand, that of a product the other one.
+
+// CHECK:      func.func @b_backward(%noise: tensor<8xf32>, %dy: tensor<1x4x8xf32>) -> tensor<1x4x8xf32>
+// CHECK:      func.func @c_backward(%dy: tensor<1x4x8xf32>) -> tensor<1x4x8xf32>
+
 // CHECK:      boa.storage @input.tokens[2] : tensor<1x4xi32> on device role input
 // CHECK-NEXT: boa.storage @input.targets[2] : tensor<1x4xi32> on device role input
 // CHECK-NEXT: boa.storage @input.pixels[2] : tensor<1x4x3xf32> on device role input
@@ -20,6 +26,15 @@
 // CHECK-NEXT:       %[[AT:.*]] = boa.shift %[[L]], 3
 // CHECK:            %noise{{.*}} = boa.read @input.noise[%[[AT]], %[[M]]] : tensor<8xf32>
 // CHECK:            boa.call @c_forward(%{{.*}}, %noise{{.*}})
+// CHECK:          boa.loop layer %{{.*}} = 0 to 2 reverse
+// CHECK-NEXT:       boa.shift
+// CHECK-NEXT:       boa.read @boundary_gradients
+// CHECK-NEXT:       boa.call @c_backward(%dy)
+// CHECK:          boa.loop layer %[[L:.*]] = 0 to 3 reverse
+// CHECK-NEXT:       %noise{{.*}} = boa.read @input.noise[%[[L]], %[[M]]]
+// CHECK-NEXT:       boa.shift
+// CHECK-NEXT:       boa.read @boundary_gradients
+// CHECK-NEXT:       boa.call @b_backward(%noise{{.*}}, %dy)
 
 module {
   boa.config @train {batch = 2 : i64}
