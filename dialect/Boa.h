@@ -195,8 +195,12 @@ void nameArguments(mlir::ModuleOp module);
 /// Returns null if the module has none.
 StepOp findEntryPoint(mlir::ModuleOp module, EntryPoint entry);
 
-/// The name of the storage for a role, of the group or stage `of` if each has one: "checkpoints",
-/// "weights.block".
+/// Inputs that passes know by name (boa.input).
+inline constexpr llvm::StringLiteral kTokens = "tokens", kTargets = "targets",
+                                     kDocumentStarts = "document_starts",
+                                     kDropoutKeys = "dropout_keys";
+/// The name of the storage for a role, of the input, group or stage `of` if each has one:
+/// "checkpoints", "weights.block", "input.tokens".
 std::string getStorageName(Role role, llvm::StringRef of = {});
 /// Returns null if the module has none.
 StorageOp findStorage(mlir::ModuleOp module, Role role, llvm::StringRef of = {});

@@ -21,8 +21,8 @@ def Boa_Dialect : Dialect {
     a program can be read, written by hand and tested at any point.
 
     ```
-      model    boa.config, boa.group, boa.stage      what is computed: one function
-                 + functions of tensor ops             per stage, pure tensor code
+      model    boa.config, boa.group, boa.input,     what is computed: one function
+                 boa.stage + functions of tensor ops   per stage, pure tensor code
         |   --boa-differentiate, --boa-build-step
         v
       step     boa.step, boa.loop, boa.storage       in what order: loops over layer
@@ -100,14 +100,14 @@ def Boa_Space : Boa_Enum<"Space", "a memory in which a buffer can be", ["device"
 def Boa_Tier : Boa_Enum<"Tier", "where a chunk lives between uses", ["device", "host", "ssd"]>;
 
 def Boa_Role : Boa_Enum<"Role", "the purpose of a storage", [
-  "tokens", "targets", "loss", "logits", "weights", "master", "state", "gradients", "checkpoints",
-  "boundary_gradients", "saved", "loss_gradients",
-  "positions",       // of tokens, in their text
-  "cache",           // keys and values of earlier positions
-  "document_starts", // of each token, the position where its document begins
-  "dropout_keys",    // of each token in each layer, what its random choices follow
-  "prepared"         // weights in the form that a kernel asks for
+  "input",    // of the model, or the positions of tokens in their text
+  "loss", "logits", "weights", "master", "state", "gradients", "checkpoints", "boundary_gradients",
+  "saved", "loss_gradients",
+  "cache",    // keys and values of earlier positions
+  "prepared"  // weights in the form that a kernel asks for
 ]>;
+
+def Boa_Source : Boa_Enum<"Source", "where a trainer has an input from", ["data", "seed"]>;
 
 def Boa_EntryPoint : Boa_Enum<
     "EntryPoint", "a function of a compiled program that the trainer calls",
@@ -161,20 +161,16 @@ def Boa_AdapterAttr : Boa_Attr<"Adapter", "adapter"> {
 def Boa_TakenAttr : Boa_Attr<"Taken", "taken"> {
   let summary = "what an argument of a stage's function takes";
   let description = [{
-    An input of the model, by the role of its storage, such as `tokens`; or a result of an
-    earlier stage, by its function and number. boa.stage prints `@embed_forward`,
-    `@embed_forward[1]` for the latter, which has the role of checkpoints.
+    An input of the model, by its name, or a result of an earlier stage, by its function and
+    number. boa.stage prints `@tokens`, `@embed_forward`, `@embed_forward[1]`.
   }];
-  let parameters = (ins "::boa::Role":$role, OptionalParameter<"::mlir::FlatSymbolRefAttr">:$stage,
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$from,
                         DefaultValuedParameter<"int64_t", "0">:$number);
-  let assemblyFormat = "`<` $role (`,` $stage^)? (`,` $number^)? `>`";
-  let builders = [
-    AttrBuilder<(ins "::boa::Role":$input), "return $_get($_ctxt, input, ::mlir::FlatSymbolRefAttr(), 0);">,
-    AttrBuilderWithInferredContext<(ins "::mlir::FlatSymbolRefAttr":$stage,
-                                        CArg<"int64_t", "0">:$number), [{
-      return $_get(stage.getContext(), ::boa::Role::checkpoints, stage, number);
-    }]>
-  ];
+  let assemblyFormat = "`<` $from (`,` $number^)? `>`";
+  let builders = [AttrBuilderWithInferredContext<(ins "::mlir::FlatSymbolRefAttr":$from,
+                                                      CArg<"int64_t", "0">:$number), [{
+    return $_get(from.getContext(), from, number);
+  }]>];
 }
 
 def Boa_EntryHomesAttr : Boa_Attr<"EntryHomes", "entry_homes"> {

@@ -61,6 +61,8 @@ std::string getEntryName(Operation *op, FlatSymbolRefAttr name, ValueRange indic
   auto storage = name ? SymbolTable::lookupNearestSymbolFrom<StorageOp>(op, name) : StorageOp();
   if (!storage)
     return {};
+  if (storage.getRole() == Role::input)
+    return storage.getLabel().str();
   std::string result = getRoleName(storage, made).str();
   // "weights.block", "saved.block.bf16", "saved.block.q"
   auto [stage, type] = storage.getSymName().split('.').second.split('.');

@@ -1,4 +1,4 @@
-//===- StageOp.cpp - boa.stage, and its functions' arguments --------------===//
+//===- StageOp.cpp - boa.stage, its inputs, its functions' arguments -------===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,23 +21,17 @@ std::string getFunctionName(StringRef stage, StageFunction function) {
 // boa.stage
 //===----------------------------------------------------------------------===//
 
-// (@embed_forward, @embed_forward[1], targets)
+// (@embed_forward, @embed_forward[1], @targets)
 static ParseResult parseTakes(OpAsmParser &parser, ArrayAttr &takes) {
   SmallVector<Attribute> list;
   auto parse = [&]() -> ParseResult {
-    StringAttr stage;
+    StringAttr from;
     int64_t number = 0;
-    if (succeeded(parser.parseOptionalSymbolName(stage))) {
-      if (succeeded(parser.parseOptionalLSquare()) &&
-          (parser.parseInteger(number) || parser.parseRSquare()))
-        return failure();
-      list.push_back(TakenAttr::get(FlatSymbolRefAttr::get(stage), number));
-      return success();
-    }
-    FailureOr<Role> input = FieldParser<Role>::parse(parser);
-    if (succeeded(input))
-      list.push_back(TakenAttr::get(parser.getContext(), *input));
-    return failure(failed(input));
+    if (parser.parseSymbolName(from) || (succeeded(parser.parseOptionalLSquare()) &&
+                                         (parser.parseInteger(number) || parser.parseRSquare())))
+      return failure();
+    list.push_back(TakenAttr::get(FlatSymbolRefAttr::get(from), number));
+    return success();
   };
   if (failed(parser.parseOptionalRParen()) &&
       (parser.parseCommaSeparatedList(parse) || parser.parseRParen()))
@@ -47,10 +41,7 @@ static ParseResult parseTakes(OpAsmParser &parser, ArrayAttr &takes) {
 }
 static void printTakes(OpAsmPrinter &printer, Operation *, ArrayAttr takes) {
   llvm::interleaveComma(takes.getAsRange<TakenAttr>(), printer, [&](TakenAttr taken) {
-    if (!taken.getStage())
-      printer << stringifyRole(taken.getRole());
-    else
-      printer.printSymbolName(taken.getStage().getValue());
+    printer.printSymbolName(taken.getFrom().getValue());
     if (taken.getNumber() != 0)
       printer << '[' << taken.getNumber() << ']';
   });
@@ -62,6 +53,10 @@ void StageOp::build(OpBuilder &builder, OperationState &state, StringRef callee,
   build(builder, state, callee,
         builder.getArrayAttr(SmallVector<Attribute>(takes.begin(), takes.end())), repeat,
         IntegerAttr());
+}
+
+InputOp StageOp::getInput(TakenAttr taken) {
+  return SymbolTable::lookupNearestSymbolFrom<InputOp>(*this, taken.getFrom());
 }
 
 static StringRef getStageNameOf(StringRef function) {
@@ -100,26 +95,20 @@ static LogicalResult verifyParams(StageOp op, FunctionOpInterface callee,
 static LogicalResult verifyTaken(StageOp op, TakenAttr taken, Type type,
                                  const llvm::SmallDenseSet<Attribute> &missing,
                                  SymbolTableCollection &tables) {
-  FlatSymbolRefAttr stage = taken.getStage();
-  if (!stage) {
-    if (llvm::is_contained({Role::tokens, Role::targets, Role::document_starts, Role::dropout_keys},
-                           taken.getRole()) &&
-        taken.getNumber() == 0)
-      return success();
-    return op.emitOpError("takes ") << stringifyRole(taken.getRole())
-                                    << ": expected tokens, targets, document_starts, dropout_keys "
-                                       "or the result of a stage";
-  }
-  if (taken.getRole() != Role::checkpoints || missing.contains(stage))
-    return op.emitOpError("takes the result of ") << stage << ", which is no earlier stage";
-  auto from = tables.lookupNearestSymbolFrom<FunctionOpInterface>(op, stage);
-  const int64_t results = from ? from.getNumResults() : 0;
-  if (taken.getNumber() < 0 || taken.getNumber() >= results)
+  FlatSymbolRefAttr from = taken.getFrom();
+  if (missing.contains(from))
+    return op.emitOpError("takes ") << from << ", which is no input and no earlier stage";
+  SmallVector<Type> types;
+  if (auto input = tables.lookupNearestSymbolFrom<InputOp>(op, from))
+    types.push_back(input.getType());
+  else if (auto func = tables.lookupNearestSymbolFrom<FunctionOpInterface>(op, from))
+    types = llvm::to_vector(func.getResultTypes());
+  const int64_t number = taken.getNumber(), count = int64_t(types.size());
+  if (number < 0 || number >= count)
     return op.emitOpError("takes result ")
-           << taken.getNumber() << " of " << stage << ", which returns " << results;
-  if (Type given = from.getResultTypes()[taken.getNumber()]; given != type)
-    return op.emitOpError("takes ")
-           << type << " as the result of " << stage << ", which returns " << given;
+           << number << " of " << from << ", which returns " << count;
+  if (types[number] != type)
+    return op.emitOpError("takes ") << type << " of " << from << ", which is " << types[number];
   return success();
 }
 
@@ -132,6 +121,9 @@ LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &tables) {
   if (auto saves = getSaves(); saves && (*saves < 1 || *saves >= getRepeat()))
     return emitOpError("expected 1 to ")
            << int64_t(getRepeat()) - 1 << " layers that save but found " << int64_t(*saves);
+  auto isInput = [&](TakenAttr taken) {
+    return bool(tables.lookupNearestSymbolFrom<InputOp>(*this, taken.getFrom()));
+  };
   const SmallVector<TakenAttr> takes = getTaken();
   if (unsigned found = countActivations(callee); found != takes.size())
     return emitOpError("takes ") << takes.size() << " values but @" << getCallee() << " has "
@@ -139,8 +131,8 @@ LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &tables) {
   // What it takes mostly stands shortly before it.
   llvm::SmallDenseSet<Attribute> missing, seen;
   for (TakenAttr taken : takes)
-    if (taken.getStage())
-      missing.insert(taken.getStage());
+    if (!isInput(taken))
+      missing.insert(taken.getFrom());
   StageOp before;
   for (Operation *op = (*this)->getPrevNode(); op && !(missing.empty() && before);
        op = op->getPrevNode())
@@ -153,19 +145,16 @@ LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &tables) {
     Type type = callee.getArgumentTypes()[i];
     if (failed(verifyTaken(*this, taken, type, missing, tables)))
       return failure();
-    if (i < carried && !taken.getStage())
-      return emitOpError("carries ") << stringifyRole(taken.getRole())
-                                     << " from layer to layer: expected the result of a stage";
+    if (i < carried && isInput(taken))
+      return emitOpError("carries ")
+             << taken.getFrom() << " from layer to layer: expected the result of a stage";
     // Gradients of the others are added up in one place. Integers have none.
-    const bool apart = i < carried || (i == 0 && before && taken.getStage() &&
-                                       taken.getStage() == before.getCalleeAttr());
+    const bool apart =
+        i < carried || (i == 0 && before && taken.getFrom() == before.getCalleeAttr());
     const bool mayRepeat = isa<IntegerType>(getElementTypeOrSelf(type)) &&
-                           llvm::is_contained({Role::tokens, Role::checkpoints}, taken.getRole());
+                           (taken.getFrom().getValue() == kTokens || !isInput(taken));
     if (!apart && !mayRepeat && !seen.insert(taken).second)
-      return emitOpError("takes the ")
-             << (taken.getStage() ? "result of @" : "")
-             << (taken.getStage() ? taken.getStage().getValue() : stringifyRole(taken.getRole()))
-             << " twice";
+      return emitOpError("takes ") << taken.getFrom() << " twice";
   }
   for (unsigned i = 0; i < carried; ++i)
     if (i >= takes.size() || callee.getArgumentTypes()[i] != callee.getResultTypes()[i]) {
@@ -184,15 +173,8 @@ LogicalResult StageOp::verifySymbolUses(SymbolTableCollection &tables) {
 // Names of arguments of a stage's functions
 //===----------------------------------------------------------------------===//
 
-/// The name of an argument that takes `taken`. The main activation is `x`.
-static StringRef getName(TakenAttr taken, bool isMain) {
-  if (!taken.getStage())
-    return stringifyRole(taken.getRole());
-  return isMain ? "x" : getStageNameOf(taken.getStage().getValue());
-}
-
-/// The names of the arguments of one function, in order. Behind its activations a backward function
-/// takes the gradients of the results.
+/// The names of the arguments of one function, in order. The main activation is `x`. Behind its
+/// activations a backward function takes the gradients of the results.
 static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, StageFunction function,
                                                StageOp stage, unsigned carried) {
   if (function == StageFunction::sum)
@@ -201,11 +183,12 @@ static SmallVector<StringRef> getArgumentNames(FunctionOpInterface func, StageFu
   SmallVector<StringRef> activations, names;
   bool hasMain = false;
   for (auto [i, taken] : llvm::enumerate(stage.getTaken())) {
-    if (taken.getRole() == Role::targets && (generates || function == StageFunction::logits))
+    StringRef from = taken.getFrom().getValue();
+    if (from == kTargets && (generates || function == StageFunction::logits))
       continue;
-    const bool isMain = taken.getStage() && (!hasMain || i < carried);
+    const bool isMain = !stage.getInput(taken) && (!hasMain || i < carried);
     hasMain |= isMain;
-    activations.push_back(getName(taken, isMain));
+    activations.push_back(isMain ? "x" : getStageNameOf(from));
   }
   size_t next = 0;
   for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
@@ -236,12 +219,9 @@ void nameArguments(ModuleOp module) {
       if (!func || func.isExternal())
         return;
       auto names = getArgumentNames(func, function, stage, carried);
-      for (auto [arg, name] : llvm::zip_equal(func.getArguments(), names)) {
-        Location place = arg.getLoc();
-        if (auto named = dyn_cast<NameLoc>(place))
-          place = named.getChildLoc();
-        arg.setLoc(NameLoc::get(StringAttr::get(module.getContext(), name), place));
-      }
+      for (auto [arg, name] : llvm::zip_equal(func.getArguments(), names))
+        if (!isa<NameLoc>(arg.getLoc()))
+          arg.setLoc(NameLoc::get(StringAttr::get(module.getContext(), name), arg.getLoc()));
     };
     for (int kind = 0; kind <= int(getMaxEnumValForStageFunction()); ++kind)
       nameThose(stage.getStageName(), StageFunction(kind));

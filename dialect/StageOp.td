@@ -1,4 +1,4 @@
-//===- StageOp.td - boa.stage ------------------------------*- tablegen -*-===//
+//===- StageOp.td - boa.input, boa.stage -------------------*- tablegen -*-===//
 //
 // Part of Boa, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,16 +10,33 @@
 include "dialect/BoaDialect.td"
 include "mlir/IR/SymbolInterfaces.td"
 
+def Boa_InputOp : Boa_Op<"input", [Symbol, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "an input of the model, which a trainer fills in for each step";
+  let description = [{
+    ```mlir
+    boa.input @tokens from data : tensor<8x256xi32>
+    boa.input @dropout_keys from seed : tensor<8x256xi32>
+    ```
+    The type is that of one micro-batch. An input from `data` has an entry for each micro-batch. One
+    from `seed` has an entry for each layer that takes it, too: it follows from the seed, the step
+    and the layer. Later phases store it in `@input.NAME`.
+
+    Ops know some inputs by name: `tokens` and `targets`, `document_starts` (where the document of
+    each token begins in its sequence) and `dropout_keys` (from which random choices follow).
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Boa_Source:$source,
+                       TypeAttrOf<AnyStaticShapeTensor>:$type);
+  let assemblyFormat = "$sym_name `from` $source `:` $type attr-dict";
+}
+
 def Boa_StageOp : Boa_Op<"stage", [HasParent<"::mlir::ModuleOp">,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "one stage of the model, in order; a repeated one is a layer";
   let description = [{
     Names the function that computes the stage, and what each of its arguments takes: an input of
     the model, or a result of an earlier stage. Arguments behind those are parameters, marked
-    `boa.param`. A function takes and returns any number of tensors of static shape. Inputs are
-    `tokens`, `targets`, `document_starts` (where the document of each token begins in its
-    sequence) and `dropout_keys` (from which random choices follow), each [micro_batch, context]
-    i32 where boa.config says these. The last stage returns the loss, a scalar.
+    `boa.param`. A function takes and returns any number of tensors of static shape. The last stage
+    takes `@targets` and returns the loss, a scalar.
 
     The first arguments of a layer are carried, as many as it has results: the first layer
     takes results of stages there, each later one the results of the layer before. All layers take the
@@ -50,6 +67,8 @@ def Boa_StageOp : Boa_Op<"stage", [HasParent<"::mlir::ModuleOp">,
                                  "::llvm::ArrayRef<::boa::TakenAttr>":$takes,
                                  CArg<"uint64_t", "1">:$repeat)>];
   let extraClassDeclaration = [{
+    /// The input that an argument takes; null if it takes a result of a stage.
+    InputOp getInput(::boa::TakenAttr taken);
     /// NAME, by which its other functions and its group are found.
     ::llvm::StringRef getStageName();
     ::llvm::SmallVector<::boa::TakenAttr> getTaken() {

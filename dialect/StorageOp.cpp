@@ -263,12 +263,8 @@ ArrayAttr StorageOp::makeHomes(ArrayRef<HomeAttr> homes) {
 
 bool StorageOp::isLiveIn() {
   switch (getRole()) {
-  case Role::tokens:
-  case Role::targets:
+  case Role::input:
   case Role::loss_gradients:
-  case Role::positions:
-  case Role::document_starts:
-  case Role::dropout_keys:
   case Role::cache:
     return true;
   default:
@@ -291,7 +287,10 @@ StorageOp findStorage(ModuleOp module, Role role, StringRef of) {
 }
 
 StringRef StorageOp::getLabel() {
-  return getRole() == Role::state ? getSymName().split('.').first : stringifyRole(getRole());
+  auto [first, rest] = getSymName().split('.');
+  if (getRole() == Role::input && !rest.empty())
+    return rest.split('.').first; // @input.tokens.prefill
+  return getRole() == Role::state ? first : stringifyRole(getRole());
 }
 
 std::string getStateName(StringRef state, StringRef group) {

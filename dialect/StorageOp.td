@@ -42,7 +42,8 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
       for (int64_t dim : getDims()) count *= dim;
       return count;
     }
-    /// The label by which traffic is counted: the role, or the name of the optimizer's state.
+    /// The label by which traffic is counted: the role, or the name of the input, or of the
+    /// optimizer's state.
     ::llvm::StringRef getLabel();
 
     /// Bytes of an entry, and of a chunk: whole blocks.
@@ -69,7 +70,7 @@ def Boa_StorageOp : Boa_Op<"storage", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     /// The same homes for all entries.
     static ::mlir::ArrayAttr makeHomes(::llvm::ArrayRef<::boa::HomeAttr> homes);
     /// Whether the entries hold values that the program did not write: trained state,
-    /// or what the trainer fills in for a step: tokens, targets, gradients of losses.
+    /// or what the trainer fills in for a step: inputs, gradients of losses.
     bool isLiveIn();
     /// Whether written values are read after the program.
     bool isLiveOut();

@@ -65,6 +65,10 @@ public:
     for (const StageSpec &stage : spec.model.stages)
       for (bool frozen : {false, true})
         generateGroup(stage, frozen);
+    for (StringRef name : {kTokens, kTargets})
+      InputOp::create(
+          builder, location(spec.model.position), name, boa::Source::data,
+          RankedTensorType::get({microBatch, spec.shape.context}, builder.getI32Type()));
     for (const StageSpec &stage : spec.model.stages)
       generateStage(stage);
     for (const StageSpec &stage : spec.model.stages)
@@ -113,13 +117,13 @@ private:
   void generateStage(const StageSpec &stage) {
     MLIRContext *context = builder.getContext();
     SmallVector<TakenAttr> takes;
-    for (const TakenSpec &taken : stage.takes)
-      takes.push_back(taken.kind == TakenSpec::Kind::Tokens ? TakenAttr::get(context, Role::tokens)
-                      : taken.kind == TakenSpec::Kind::Targets
-                          ? TakenAttr::get(context, Role::targets)
-                          : TakenAttr::get(FlatSymbolRefAttr::get(
-                                               context, forwardOf(spec.model.stages[taken.stage])),
-                                           taken.result));
+    for (const TakenSpec &taken : stage.takes) {
+      const std::string from = taken.kind == TakenSpec::Kind::Tokens ? kTokens.str()
+                               : taken.kind == TakenSpec::Kind::Targets
+                                   ? kTargets.str()
+                                   : forwardOf(spec.model.stages[taken.stage]);
+      takes.push_back(TakenAttr::get(FlatSymbolRefAttr::get(context, from), taken.result));
+    }
     StageOp::create(builder, location(stage.position), forwardOf(stage), takes, stage.repeat);
   }
 

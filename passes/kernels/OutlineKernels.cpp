@@ -195,8 +195,9 @@ struct OutlineKernels : boa::impl::OutlineKernelsBase<OutlineKernels> {
     if (walked.wasInterrupted())
       return signalPassFailure();
     bool bf16 = Config(module).train.weights == WeightType::bf16;
-    for (StageOp stage : llvm::make_early_inc_range(module.getOps<StageOp>()))
-      stage.erase();
+    for (Operation &op : llvm::make_early_inc_range(module.getOps()))
+      if (isa<InputOp, StageOp>(op))
+        op.erase();
     for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
       if (launched.contains(func.getName()))
         Outliner(func, bf16).run();

@@ -52,8 +52,8 @@ public:
     start = module.lookupSymbol<func::FuncOp>(first.getCallee());
     head = module.lookupSymbol<func::FuncOp>(last.getCallee());
     const SmallVector<Stage> graph = findStages(module);
-    tokens = findInput(graph.front(), start, Role::tokens);
-    targets = findInput(graph.back(), head, Role::targets);
+    tokens = findInput(graph.front(), start, kTokens);
+    targets = findInput(graph.back(), head, kTargets);
     if (failed(findTable()) || failed(findProduct()) || failed(findParameters()))
       return failure();
     llvm::for_each(cuts, [&](Cut &cut) { cutParameter(cut); });
@@ -72,7 +72,7 @@ private:
   // Checks
   //===--------------------------------------------------------------------===//
 
-  static BlockArgument findInput(const Stage &stage, func::FuncOp func, Role input) {
+  static BlockArgument findInput(const Stage &stage, func::FuncOp func, StringRef input) {
     std::optional<unsigned> number = stage.find(input);
     return number ? func.getArgument(*number) : BlockArgument();
   }
@@ -210,7 +210,9 @@ private:
   // Stages
   //===--------------------------------------------------------------------===//
 
-  TakenAttr takeInput(Role input) { return TakenAttr::get(module.getContext(), input); }
+  TakenAttr takeInput(StringRef name) {
+    return TakenAttr::get(FlatSymbolRefAttr::get(module.getContext(), name));
+  }
   static TakenAttr takeResult(func::FuncOp of, unsigned number = 0) {
     return TakenAttr::get(FlatSymbolRefAttr::get(of.getNameAttr()), number);
   }
@@ -252,8 +254,7 @@ private:
     SmallVector<Type> carried{rows, tokens.getType()}, types(carried);
     types.push_back(cut.type);
 
-    auto begin =
-        createStage(first, ".begin", loc, takeInput(Role::tokens), tokens.getType(), carried);
+    auto begin = createStage(first, ".begin", loc, takeInput(kTokens), tokens.getType(), carried);
     OpBuilder at = atEnd(begin);
     func::ReturnOp::create(at, loc, ValueRange{fill(at, loc, rows, 0), begin.getArgument(0)});
 
@@ -310,7 +311,7 @@ private:
 
     SmallVector<Type> carried{values, values, targets.getType()}, types(carried);
     auto begin =
-        createStage(last, ".begin", lossLoc, takeInput(Role::targets), targets.getType(), carried);
+        createStage(last, ".begin", lossLoc, takeInput(kTargets), targets.getType(), carried);
     OpBuilder at = atEnd(begin);
     func::ReturnOp::create(at, lossLoc,
                            ValueRange{fill(at, lossLoc, values, kLogOfNone),
@@ -340,8 +341,8 @@ private:
     func::ReturnOp::create(at, lossLoc, ValueRange{next.getNextLog(), next.getNextLogit(), rest});
 
     auto end = createStage(last, ".loss", lossLoc,
-                           {takeResult(body), takeResult(body, 1), takeInput(Role::targets)},
-                           carried, loss.getLoss().getType());
+                           {takeResult(body), takeResult(body, 1), takeInput(kTargets)}, carried,
+                           loss.getLoss().getType());
     at = atEnd(end);
     Value mean =
         CrossEntropyEndOp::create(at, lossLoc, loss.getLoss().getType(), end.getArgument(0),

@@ -80,7 +80,7 @@ private:
     auto type = cast<RankedTensorType>(of.getType());
     SmallVector<int64_t> shape(type.getShape());
     shape[1] = context;
-    return body->addArgument(type.clone(shape), of.getLoc());
+    return body->addArgument(type.clone(shape), from.getLoc());
   }
 
   LogicalResult rewrite(Operation *op) {
@@ -189,12 +189,12 @@ struct CacheAttention : impl::CacheAttentionBase<CacheAttention> {
         return signalPassFailure();
       func::FuncOp logits;
       if (stage.last) {
-        if (!findLoss(func, stage.find(Role::targets))) {
+        if (!findLoss(func, stage.find(kTargets))) {
           func.emitOpError("cannot predict: expected one boa.cross_entropy, and no other op, to "
                            "take the targets: its logits are the prediction");
           return signalPassFailure();
         }
-        func = logits = createLogits(func, stage.name, *stage.find(Role::targets));
+        func = logits = createLogits(func, stage.name, *stage.find(kTargets));
       }
       for (auto [function, rows] :
            {std::pair(StageFunction::prefill,

@@ -169,13 +169,13 @@ private:
     while (other && !isa<StageOp>(other))
       other = other->getPrevNode();
     auto before = cast_or_null<StageOp>(other);
-    const bool isFirst = !before && taken.getRole() == Role::tokens;
+    StringRef name = taken.getFrom().getValue();
+    const bool isFirst = !before && name == kTokens;
     const bool isBefore = before && taken == TakenAttr::get(before.getCalleeAttr());
     if (number == 0 && (isFirst || isBefore))
       return "input";
-    if (!taken.getStage())
-      return stringifyRole(taken.getRole()).str();
-    StringRef name = taken.getStage().getValue();
+    if (op.getInput(taken))
+      return printName(name);
     name.consume_back(getFunctionName("", StageFunction::forward));
     std::string text = "result(" + printName(name);
     if (taken.getNumber() != 0)

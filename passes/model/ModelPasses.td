@@ -12,14 +12,14 @@
 def VerifyModel : BoaPass<"boa-verify-model"> {
   let summary = "closes the model phase";
   let description = [{
-    Checks the stages of the model:
+    Checks the inputs and the stages of the model:
 
-    - A later one takes a result of each. One takes the tokens. The last takes the targets and
-      returns a scalar loss. All that take an input of the model take it in one type.
+    - A stage takes each input. One input is the tokens.
+    - A later stage takes a result of each. The last takes the targets and returns a scalar loss.
     - One that repeats takes groups that repeat as often as it does, or not at all.
     - Bodies hold compute ops only. Embeddings look up tokens.
-    - If the module has a configuration, the functions have its micro-batch,
-      context and vocabulary. Attention is causal if the objective is next_token.
+    - If the module has a configuration, inputs are those that a trainer has, with its micro-batch
+      and context. Tables have its vocabulary. Attention is causal if the objective is next_token.
     - What the plan says of inner activations (`boa.activation` on an op) is of values that
       can be saved, and those of one name have one place.
     - The module has no storages or entry points: these belong to the next phase, and
@@ -27,7 +27,8 @@ def VerifyModel : BoaPass<"boa-verify-model"> {
 
     Before:
     ```mlir before
-    boa.stage @embed_forward(tokens)
+    boa.input @tokens from data : tensor<2x4xi32>
+    boa.stage @embed_forward(@tokens)
     boa.stage @head_forward(@embed_forward)
     func.func @embed_forward(%tokens: tensor<2x4xi32>) -> tensor<2x4xf32> {
       %x = arith.constant dense<0.0> : tensor<2x4xf32>
@@ -77,8 +78,8 @@ def BlockVocabulary : BoaPass<"boa-block-vocabulary"> {
     boa.group @params.embed repeat 1 {
       boa.param @table : tensor<16x8xf32> = "normal" 2.000000e-02
     ...
-    boa.stage @embed_forward(tokens)
-    boa.stage @head_forward(@embed_forward, targets)
+    boa.stage @embed_forward(@tokens)
+    boa.stage @head_forward(@embed_forward, @targets)
     func.func @embed_forward(%tokens: ..., %table: ..., %p: ...) -> ... {
       %0 = boa.embedding %table, %tokens : ...
       %1 = boa.add %0, %p : ...
@@ -88,13 +89,13 @@ def BlockVocabulary : BoaPass<"boa-block-vocabulary"> {
     boa.group @blocks.embed repeat 4 {
       boa.param @table : tensor<4x8xf32> = "normal" 2.000000e-02 split 0
     ...
-    boa.stage @embed.begin_forward(tokens)
+    boa.stage @embed.begin_forward(@tokens)
     boa.stage @embed.blocks_forward(@embed.begin_forward, @embed.begin_forward[1]) repeat 4
     boa.stage @embed_forward(@embed.blocks_forward)
     boa.stage @head_forward(@embed_forward)
-    boa.stage @head.begin_forward(targets)
+    boa.stage @head.begin_forward(@targets)
     boa.stage @head.blocks_forward(@head.begin_forward, @head.begin_forward[1], @head.begin_forward[2], @head_forward) repeat 4
-    boa.stage @head.loss_forward(@head.blocks_forward, @head.blocks_forward[1], targets)
+    boa.stage @head.loss_forward(@head.blocks_forward, @head.blocks_forward[1], @targets)
     ...
     func.func @embed.blocks_forward(%rows: ..., %tokens: ..., %table: tensor<4x8xf32> {boa.param = @blocks.embed::@table}) -> ... {
       %0 = boa.embedding %table, %tokens partial : ...
@@ -117,9 +118,11 @@ def MaskDocuments : BoaPass<"boa-mask-documents"> {
     ```mlir before
     !x = tensor<1x4x8xf32>
     boa.config @train {document_mask = true}
-    boa.stage @embed_forward(tokens)
+    boa.input @tokens from data : tensor<1x4xi32>
+    boa.input @targets from data : tensor<1x4xi32>
+    boa.stage @embed_forward(@tokens)
     boa.stage @block_forward(@embed_forward) repeat 6
-    boa.stage @head_forward(@block_forward, targets)
+    boa.stage @head_forward(@block_forward, @targets)
     func.func @embed_forward(%tokens: tensor<1x4xi32>) -> !x {
       %x = arith.constant dense<0.0> : !x
       return %x : !x
@@ -135,7 +138,9 @@ def MaskDocuments : BoaPass<"boa-mask-documents"> {
     ```
     After:
     ```mlir after
-    boa.stage @block_forward(@embed_forward, document_starts) repeat 6
+    boa.input @document_starts from data : tensor<1x4xi32>
+    ...
+    boa.stage @block_forward(@embed_forward, @document_starts) repeat 6
     ...
     func.func @block_forward(%x: tensor<1x4x8xf32>, %document_starts: tensor<1x4xi32>) -> tensor<1x4x8xf32> {
       %y, %lse = boa.attention %x, %x, %x documents %document_starts heads 2, 2 causal : ...
@@ -155,9 +160,11 @@ def SeedDropout : BoaPass<"boa-seed-dropout"> {
     Before:
     ```mlir before
     !x = tensor<1x4x8xf32>
-    boa.stage @embed_forward(tokens)
+    boa.input @tokens from data : tensor<1x4xi32>
+    boa.input @targets from data : tensor<1x4xi32>
+    boa.stage @embed_forward(@tokens)
     boa.stage @block_forward(@embed_forward) repeat 6
-    boa.stage @head_forward(@block_forward, targets)
+    boa.stage @head_forward(@block_forward, @targets)
     func.func @embed_forward(%tokens: tensor<1x4xi32>) -> !x {
       %x = arith.constant dense<0.0> : !x
       return %x : !x
@@ -173,7 +180,9 @@ def SeedDropout : BoaPass<"boa-seed-dropout"> {
     ```
     After:
     ```mlir after
-    boa.stage @block_forward(@embed_forward, dropout_keys) repeat 6
+    boa.input @dropout_keys from seed : tensor<1x4xi32>
+    ...
+    boa.stage @block_forward(@embed_forward, @dropout_keys) repeat 6
     ...
     func.func @block_forward(%x: tensor<1x4x8xf32>, %dropout_keys: tensor<1x4xi32>) -> tensor<1x4x8xf32> {
       %y = boa.dropout %x keys %dropout_keys : tensor<1x4xi32> by 2.500000e-01 site 0 : tensor<1x4x8xf32>
@@ -273,9 +282,11 @@ def CacheAttention : BoaPass<"boa-cache-attention"> {
     boa.group @embed repeat 1 {
       boa.param @w : tensor<16x8xf32> = "ones"
     }
-    boa.stage @embed_forward(tokens)
+    boa.input @tokens from data : tensor<1x4xi32>
+    boa.input @targets from data : tensor<1x4xi32>
+    boa.stage @embed_forward(@tokens)
     boa.stage @block_forward(@embed_forward)
-    boa.stage @head_forward(@block_forward, targets)
+    boa.stage @head_forward(@block_forward, @targets)
     func.func @embed_forward(%tokens: tensor<1x4xi32>, %w: tensor<16x8xf32> {boa.param = @embed::@w}) -> !x {
       %x = boa.embedding %w, %tokens : (tensor<16x8xf32>, tensor<1x4xi32>) -> !x
       return %x : !x

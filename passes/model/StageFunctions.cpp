@@ -17,6 +17,14 @@ void eraseDeadOps(Block &body) {
       op.erase();
 }
 
+llvm::BitVector eraseUnusedInputs(func::FuncOp func, const Stage &stage) {
+  llvm::BitVector unused(func.getNumArguments());
+  for (unsigned i = 0; !func.isExternal() && i < stage.inputs.size(); ++i)
+    unused[i] = func.getArgument(i).use_empty();
+  (void)func.eraseArguments(unused);
+  return unused;
+}
+
 CrossEntropyOp findLoss(func::FuncOp head, std::optional<unsigned> targets) {
   if (!targets || head.getNumResults() != 1 || !head.getArgument(*targets).hasOneUse())
     return {};
@@ -129,7 +137,7 @@ LogicalResult checkSignature(FunctionOpInterface func, StageFunction function, c
   case StageFunction::logits:
   case StageFunction::prefill:
   case StageFunction::generate:
-    takes -= int64_t(stage.takes(Role::targets));
+    takes -= int64_t(stage.takes(kTargets));
     mayTakePositions = true;
     break;
   case StageFunction::forward:
@@ -142,6 +150,15 @@ LogicalResult checkSignature(FunctionOpInterface func, StageFunction function, c
                          takes, returns, adds, mayTakePositions)))
     return failure();
   return checkSaved(func, CallLayout::get(func), stage);
+}
+
+LogicalResult checkPredictable(FunctionOpInterface func, const Stage &stage) {
+  for (const StageInput &each : stage.inputs)
+    if (!each.isResult() && each.input != kTokens && !(stage.last && each.input == kTargets))
+      return func.emitOpError("cannot predict: expected only tokens and results of stages but it "
+                              "takes @")
+             << each.input;
+  return success();
 }
 
 static LogicalResult checkSum(FunctionOpInterface func, const StageResult &result) {
@@ -165,7 +182,7 @@ static LogicalResult checkEnd(ModuleOp module, const Stage &stage, bool predict)
     return module.emitError("has nothing to train: every group is frozen");
   if (stage.results.size() != 1 || stage.repeat != 1)
     return last.emitOpError("expected the last stage to return the loss alone");
-  if (predict && !findLoss(last, stage.find(Role::targets)))
+  if (predict && !findLoss(last, stage.find(kTargets)))
     return last.emitOpError("cannot predict: expected one boa.cross_entropy, and no other op, to "
                             "take the targets: its logits are the prediction");
   return success();
@@ -175,12 +192,6 @@ LogicalResult checkFunctions(ModuleOp module, ArrayRef<Stage> stages, bool predi
   if (stages.size() < 2)
     return module.emitError("expected at least two stages but found ") << stages.size();
   for (const Stage &stage : stages) {
-    if (predict && (stage.takes(Role::document_starts) || stage.takes(Role::dropout_keys)))
-      return module.emitError("cannot predict: expected ")
-             << (stage.takes(Role::document_starts) ? "a text of one document"
-                                                    : "dropout without keys");
-    if (predict && stage.takes(Role::targets) && !stage.last)
-      return module.emitError("cannot predict: expected only the last stage to take the targets");
     for (StageFunction function : {StageFunction::forward, StageFunction::backward,
                                    StageFunction::forward_saving, StageFunction::backward_saved}) {
       bool made = function != StageFunction::forward;
@@ -189,7 +200,8 @@ LogicalResult checkFunctions(ModuleOp module, ArrayRef<Stage> stages, bool predi
           (function == StageFunction::backward_saved && !stage.savesSome()))
         continue;
       func::FuncOp func = find(module, stage.name, function);
-      if (!func || failed(checkSignature(func, function, stage)))
+      if (!func || failed(checkSignature(func, function, stage)) ||
+          (predict && failed(checkPredictable(func, stage))))
         return failure();
     }
     for (const StageResult &result : stage.results)

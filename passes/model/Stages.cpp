@@ -24,9 +24,9 @@ static bool takesTrained(ModuleOp module, StageOp stage) {
   return !func;
 }
 
-std::optional<unsigned> Stage::find(Role input) const {
+std::optional<unsigned> Stage::find(StringRef input) const {
   for (auto [i, each] : llvm::enumerate(inputs))
-    if (each.role == input)
+    if (each.input == input)
       return unsigned(i);
   return std::nullopt;
 }
@@ -70,10 +70,13 @@ SmallVector<Stage> findStages(ModuleOp module) {
       stage.results.push_back({type, i == 0 ? stage.name : stage.name + "." + std::to_string(i)});
     stage.trains = takesTrained(module, op);
     for (TakenAttr taken : op.getTaken()) {
-      StageInput &input = stage.inputs.emplace_back(StageInput{taken.getRole()});
-      if (!taken.getStage())
+      StageInput &input = stage.inputs.emplace_back();
+      if (InputOp given = op.getInput(taken)) {
+        input.input = given.getSymName().str();
+        input.ofLayer = given.getSource() == Source::seed;
         continue;
-      input.stage = numbers.lookup(taken.getStage().getValue());
+      }
+      input.stage = numbers.lookup(taken.getFrom().getValue());
       input.result = unsigned(taken.getNumber());
       const Stage &from = stages[input.stage];
       stage.trains |= from.trains && isFloat(from.results[input.result].type);
@@ -81,7 +84,7 @@ SmallVector<Stage> findStages(ModuleOp module) {
     if (stage.repeat > 1)
       for (StageInput &input : MutableArrayRef(stage.inputs).take_front(stage.results.size()))
         input.carried = true;
-    stage.keys = countKeys(stages);
+    stage.instance = countInstances(stages);
     stage.isLayer = stage.repeat > 1 || layers.contains(stage.name);
     auto saves = op.getSaves();
     if (saves || module.lookupSymbol(getFunctionName(stage.name, StageFunction::forward_saving)))
@@ -102,11 +105,12 @@ SmallVector<Stage> findStages(ModuleOp module) {
   return stages;
 }
 
-int64_t countKeys(ArrayRef<Stage> stages) {
+int64_t countInstances(ArrayRef<Stage> stages) {
   if (stages.empty())
     return 0;
   const Stage &last = stages.back();
-  return last.keys + (last.takes(Role::dropout_keys) ? last.repeat : 0);
+  auto isOfLayer = [](const StageInput &each) { return each.ofLayer; };
+  return last.instance + (llvm::any_of(last.inputs, isOfLayer) ? last.repeat : 0);
 }
 
 namespace {

@@ -43,7 +43,8 @@ struct EntryRange {
 
 /// An argument of a stage's function.
 struct StageInput {
-  Role role; // of an input of the model; checkpoints: a result of a stage
+  std::string input = {}; // of the model; empty: it takes a result of a stage
+  bool ofLayer = false;   // the input has an entry for each layer
   unsigned stage = 0, result = 0;
   bool carried = false;     // a layer takes what the layer before it returns
   bool hasGradient = false; // the backward function returns it
@@ -51,7 +52,7 @@ struct StageInput {
   bool follows = false;     // carried: it lies before the results of the first layer
   EntryRange gradient = {}; // given: where the first instance writes it
 
-  bool isResult() const { return role == Role::checkpoints; }
+  bool isResult() const { return input.empty(); }
 };
 
 struct StageResult {
@@ -74,15 +75,15 @@ struct Stage {
   bool isLayer = false; // it repeats, or its group says so
   bool trains = true;   // its results depend on a trained parameter
   int64_t saving = 0;   // the last instances, which save activations
-  int64_t keys = 0;     // of dropout: the entry of its first instance
+  int64_t instance = 0; // the entry of its first instance in inputs that have one for each layer
   llvm::SmallVector<StageInput, 0> inputs = {};
   llvm::SmallVector<StageResult, 0> results = {};
 
   /// Whether its last layers save activations, and its first ones do not.
   bool savesSome() const { return saving > 0 && saving < repeat; }
   /// The number of the argument that takes an input of the model, if one does.
-  std::optional<unsigned> find(Role input) const;
-  bool takes(Role input) const { return find(input).has_value(); }
+  std::optional<unsigned> find(llvm::StringRef input) const;
+  bool takes(llvm::StringRef input) const { return find(input).has_value(); }
   /// Whether the first layer takes an argument from elsewhere than the others do.
   bool beginsApart() const;
 };
@@ -90,9 +91,9 @@ struct Stage {
 /// The stages of a module, whose entries are not assigned yet.
 llvm::SmallVector<Stage> findStages(mlir::ModuleOp module);
 
-/// The entries that keys of dropout take: one for each instance that takes them. The stages are the
-/// first ones of a module.
-int64_t countKeys(llvm::ArrayRef<Stage> stages);
+/// The layers that an input may have entries for: the instances of stages that take such an input.
+/// The stages are the first ones of a module.
+int64_t countInstances(llvm::ArrayRef<Stage> stages);
 
 /// A storage that holds the results of stages.
 struct ResultStorage {
@@ -112,6 +113,10 @@ llvm::SmallVector<ResultStorage> assignEntries(llvm::MutableArrayRef<Stage> stag
 /// Erases the ops of a body whose results nothing uses.
 void eraseDeadOps(mlir::Block &body);
 
+/// Erases the arguments of a function that take what `stage` does, but that it does not use. Returns
+/// their numbers.
+llvm::BitVector eraseUnusedInputs(mlir::func::FuncOp func, const Stage &stage);
+
 /// The function that a stage names: a body of one block on tensors. Null, with an error, for any
 /// other. Passes of the model phase clone it.
 mlir::func::FuncOp getForward(mlir::ModuleOp module, StageOp stage);
@@ -128,6 +133,10 @@ mlir::func::FuncOp createLogits(mlir::func::FuncOp head, llvm::StringRef stage, 
 /// `function` of a stage does. A pass that makes calls of it relies on that.
 mlir::LogicalResult checkSignature(mlir::FunctionOpInterface func, StageFunction function,
                                    const Stage &stage);
+
+/// Checks that a stage takes no input that a text does not have: the tokens, and in the last stage
+/// the targets, which predictions leave out.
+mlir::LogicalResult checkPredictable(mlir::FunctionOpInterface func, const Stage &stage);
 
 /// Checks all functions that a step calls, or, with `predict`, a forward pass to the logits.
 mlir::LogicalResult checkFunctions(mlir::ModuleOp module, llvm::ArrayRef<Stage> stages,

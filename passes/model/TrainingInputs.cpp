@@ -23,38 +23,44 @@ namespace boa {
 
 namespace {
 
-/// Gives the function of a stage one more argument, which takes `input`. Inputs stand together, or
+/// Gives the function of a stage one more argument, which takes an input. Inputs stand together, or
 /// else behind the first argument.
-BlockArgument addInput(StageOp stage, func::FuncOp func, Role input, Type type) {
+BlockArgument addInput(StageOp stage, func::FuncOp func, InputOp input) {
   SmallVector<TakenAttr> takes = stage.getTaken();
   size_t place = std::min<size_t>(stage.getRepeat() > 1 ? func.getNumResults() : 1, takes.size());
   for (size_t i = place; i < takes.size(); ++i)
-    if (!takes[i].getStage())
+    if (stage.getInput(takes[i]))
       place = i + 1;
-  takes.insert(takes.begin() + place, TakenAttr::get(stage.getContext(), input));
+  takes.insert(takes.begin() + place, TakenAttr::get(FlatSymbolRefAttr::get(input)));
   stage.setTaken(takes);
-  (void)func.insertArgument(place, type, DictionaryAttr(), func.getLoc());
+  (void)func.insertArgument(place, input.getType(), DictionaryAttr(), func.getLoc());
   return func.getArgument(place);
 }
 
-/// Gives an operand to all ops of a kind that lack it: a number for each row of the first one.
+/// Gives an operand to all ops of a kind that lack it: a number for each row of the first one. The
+/// model has that input from then on.
 template <typename OpT>
-LogicalResult giveInput(ModuleOp module, Role input, MutableOperandRange (OpT::*operand)()) {
+LogicalResult giveInput(ModuleOp module, StringRef name, Source source,
+                        MutableOperandRange (OpT::*operand)()) {
   const SmallVector<Stage> stages = findStages(module);
+  auto input = module.lookupSymbol<InputOp>(name);
   for (auto [stage, op] : llvm::zip_equal(stages, module.getOps<StageOp>())) {
     func::FuncOp func = getForward(module, op);
     if (!func)
       return failure();
-    const std::optional<unsigned> place = stage.find(input);
+    const std::optional<unsigned> place = stage.find(name);
     Value value = place ? func.getArgument(*place) : Value();
     func.walk([&, op = op](OpT user) {
       MutableOperandRange given = (user.*operand)();
       if (!given.empty())
         return;
       auto rows = cast<RankedTensorType>(user->getOperand(0).getType()).getShape().drop_back();
+      OpBuilder builder(*module.getOps<StageOp>().begin());
+      if (!input)
+        input = InputOp::create(builder, func.getLoc(), name, source,
+                                RankedTensorType::get(rows, builder.getI32Type()));
       if (!value)
-        value = addInput(op, func, input,
-                         RankedTensorType::get(rows, IntegerType::get(func.getContext(), 32)));
+        value = addInput(op, func, input);
       given.assign(value);
     });
   }
@@ -65,7 +71,7 @@ struct MaskDocuments : impl::MaskDocumentsBase<MaskDocuments> {
   using MaskDocumentsBase::MaskDocumentsBase;
   void runOnOperation() override {
     if (Config(getOperation()).train.document_mask &&
-        failed(giveInput(getOperation(), Role::document_starts,
+        failed(giveInput(getOperation(), kDocumentStarts, Source::data,
                          &AttentionOp::getDocumentStartsMutable)))
       signalPassFailure();
   }
@@ -74,7 +80,7 @@ struct MaskDocuments : impl::MaskDocumentsBase<MaskDocuments> {
 struct SeedDropout : impl::SeedDropoutBase<SeedDropout> {
   using SeedDropoutBase::SeedDropoutBase;
   void runOnOperation() override {
-    if (failed(giveInput(getOperation(), Role::dropout_keys, &DropoutOp::getKeysMutable)))
+    if (failed(giveInput(getOperation(), kDropoutKeys, Source::seed, &DropoutOp::getKeysMutable)))
       signalPassFailure();
   }
 };

@@ -18,8 +18,6 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 
-#include <map>
-
 using namespace mlir;
 
 namespace boa {
@@ -92,29 +90,41 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     return success();
   }
 
-  /// Checks that a trainer can fill micro-batches of the configured shape. Context and vocabulary
-  /// may be absent.
-  LogicalResult verifyData(StageOp stage, func::FuncOp func) {
-    ModuleOp module = getOperation();
-    if (!getConfig(module, kModelConfig) && !getConfig(module, kTrainConfig) &&
-        !getConfig(module, kPlanConfig))
+  /// Whether the module says what it is trained on. IR written by hand may leave it open.
+  bool isConfigured() {
+    return llvm::any_of(ArrayRef{kModelConfig, kTrainConfig, kPlanConfig},
+                        [&](StringRef name) { return bool(getConfig(getOperation(), name)); });
+  }
+
+  /// Checks that a trainer can fill an input: it has a number for each token. Context may be
+  /// absent.
+  LogicalResult verifyInput(InputOp input) {
+    untaken.insert({FlatSymbolRefAttr::get(input.getSymNameAttr()), input});
+    if (!isConfigured())
       return success();
-    const Config config(module);
+    const Config config(getOperation());
     const int64_t microBatch = config.microBatch(), context = config.model.context;
-    for (auto [taken, type] : llvm::zip(stage.getTaken(), func.getArgumentTypes())) {
-      if (taken.getStage())
-        continue;
-      auto shape = cast<RankedTensorType>(type).getShape();
-      if (getElementTypeOrSelf(type).isInteger(32) && shape.size() == 2 && shape[0] == microBatch &&
-          (context == 0 || shape[1] == context))
-        continue;
-      InFlightDiagnostic diag = stage.emitOpError("takes ")
-                                << describeInput(taken.getRole()) << " " << type
-                                << ", but boa.config has micro_batch = " << microBatch;
-      if (context != 0)
-        diag << ", context = " << context;
-      return diag;
-    }
+    if (!llvm::is_contained({kTokens, kTargets, kDocumentStarts, kDropoutKeys}, input.getSymName()))
+      return input.emitOpError("expected tokens, targets, document_starts or dropout_keys, which a "
+                               "trainer has, but found ")
+             << input.getSymName();
+    ArrayRef<int64_t> shape = input.getType().getShape();
+    if (input.getType().getElementType().isInteger(32) && shape.size() == 2 &&
+        shape[0] == microBatch && (context == 0 || shape[1] == context))
+      return success();
+    InFlightDiagnostic diag = input.emitOpError("is ")
+                              << input.getType()
+                              << ", but boa.config has micro_batch = " << microBatch;
+    if (context != 0)
+      diag << ", context = " << context;
+    return diag << ": expected i32 for each token";
+  }
+
+  /// Checks what is compared with the vocabulary, and what attention sees.
+  LogicalResult verifyData(func::FuncOp func) {
+    if (!isConfigured())
+      return success();
+    const Config config(getOperation());
     auto verifyRows = [&](Operation *op, StringRef what, int64_t rows) -> LogicalResult {
       if (rows >= config.model.vocab)
         return success();
@@ -138,32 +148,12 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
     return failure(walked.wasInterrupted());
   }
 
-  static StringRef describeInput(Role role) {
-    return role == Role::document_starts ? "the starts of documents"
-           : role == Role::dropout_keys  ? "the keys of dropout"
-                                         : stringifyRole(role);
-  }
-
-  /// Checks that all stages take an input in one type, since it is stored once.
-  LogicalResult verifyInputs(StageOp stage, func::FuncOp func) {
-    for (auto [taken, type] : llvm::zip(stage.getTaken(), func.getArgumentTypes())) {
-      if (taken.getStage())
-        continue;
-      Type &known = typeOfInput[taken.getRole()];
-      if (known && known != type)
-        return stage.emitOpError("takes ") << describeInput(taken.getRole()) << " " << type
-                                           << ", which another stage takes as " << known;
-      known = type;
-    }
-    return success();
-  }
-
   /// Whether a value is the argument that takes an input of the model.
-  static bool isInput(StageOp stage, Value value, Role role) {
+  static bool isInput(StageOp stage, Value value, StringRef input) {
     auto arg = dyn_cast<BlockArgument>(value);
     const SmallVector<TakenAttr> takes = stage.getTaken();
-    return arg && arg.getArgNumber() < takes.size() && !takes[arg.getArgNumber()].getStage() &&
-           takes[arg.getArgNumber()].getRole() == role;
+    return arg && arg.getArgNumber() < takes.size() &&
+           takes[arg.getArgNumber()].getFrom().getValue() == input;
   }
 
   LogicalResult verifyBody(StageOp stage, func::FuncOp func) {
@@ -172,17 +162,16 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
         return op.emitOpError("is not a compute op");
       // Only the tokens are rows of every table: a target that is left out is negative.
       if (auto embedding = dyn_cast<EmbeddingOp>(op);
-          embedding && !embedding.getPartial() &&
-          !isInput(stage, embedding.getTokens(), Role::tokens))
+          embedding && !embedding.getPartial() && !isInput(stage, embedding.getTokens(), kTokens))
         return op.emitOpError("expected the tokens that its stage takes");
       // A trainer gives starts in order, and kernels rely on that.
       if (auto attention = dyn_cast<AttentionOp>(op);
           attention && attention.getDocumentStarts() &&
-          !isInput(stage, attention.getDocumentStarts(), Role::document_starts))
+          !isInput(stage, attention.getDocumentStarts(), kDocumentStarts))
         return op.emitOpError("expected the starts of documents that its stage takes");
       // A key of 0 is given where nothing is dropped.
       if (auto drop = dyn_cast<DropoutOp>(op);
-          drop && drop.getKeys() && !isInput(stage, drop.getKeys(), Role::dropout_keys))
+          drop && drop.getKeys() && !isInput(stage, drop.getKeys(), kDropoutKeys))
         return op.emitOpError("expected the keys of dropout that its stage takes");
     }
     return success();
@@ -190,7 +179,8 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
 
   /// Checks that the last stage compares with the targets, and returns the loss.
   LogicalResult verifyLast(StageOp stage, func::FuncOp func) {
-    if (!llvm::is_contained(stage.getTaken(), TakenAttr::get(&getContext(), Role::targets)))
+    if (llvm::none_of(stage.getTaken(),
+                      [](TakenAttr taken) { return taken.getFrom().getValue() == kTargets; }))
       return stage.emitOpError("expected the last stage to take the targets");
     if (stage.getRepeat() > 1 || func.getNumResults() != 1)
       return stage.emitOpError("expected the last stage to return the loss alone, and once");
@@ -212,8 +202,7 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
              << stage.getStageName() << " is that of an earlier stage, or of a result of one";
     const SmallVector<TakenAttr> takes = stage.getTaken();
     for (TakenAttr taken : takes)
-      if (taken.getStage())
-        untaken.erase(taken.getStage());
+      untaken.erase(taken.getFrom());
     if (!last)
       untaken.insert({stage.getCalleeAttr(), stage});
     // The storages of further results are named after them.
@@ -221,11 +210,11 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
       if (!names.insert((stage.getStageName() + "." + Twine(i)).str()).second)
         return stage.emitOpError("has a result ")
                << i << " of the name of stage " << stage.getStageName() << "." << i;
-    if (failed(verifyInputs(stage, func)) || (last && failed(verifyLast(stage, func))) ||
-        failed(verifyBody(stage, func)) || failed(verifyActivations(func)) ||
+    if ((last && failed(verifyLast(stage, func))) || failed(verifyBody(stage, func)) ||
+        failed(verifyActivations(func)) ||
         failed(verifyParams(stage, func, unsigned(takes.size()))))
       return failure();
-    return verifyData(stage, func);
+    return verifyData(func);
   }
 
   /// Checks the names that later phases give to storages, steps and functions. Groups of the
@@ -242,7 +231,8 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
         continue;
       }
       auto [name, of] = symbol.getName().split('.');
-      const bool isState = optimizer && optimizer.getStates().contains(name) && !of.empty();
+      const bool isState = optimizer && optimizer.getStates().contains(name) &&
+                           (!of.empty() || isa<InputOp>(*symbol));
       if (isState || name == "low" || symbolizeRole(name) ||
           (of.empty() && symbolizeEntryPoint(name)))
         return symbol.emitOpError("has the name of a storage or step that is made of the model: "
@@ -266,6 +256,9 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
       module.emitError("boa.config: expected ") << conflict;
       return signalPassFailure();
     }
+    for (InputOp input : module.getOps<InputOp>())
+      if (failed(verifyInput(input)))
+        return signalPassFailure();
     SmallVector<StageOp> stages(module.getOps<StageOp>());
     if (stages.size() < 2) {
       module.emitError("expected at least two stages but found ") << stages.size();
@@ -276,21 +269,23 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
       if (failed(verifyStage(stage, func, stage == stages.back())))
         return signalPassFailure();
     }
-    if (typeOfInput.count(Role::tokens) == 0) {
-      module.emitError("expected a stage that takes the tokens");
+    if (!module.lookupSymbol<InputOp>(kTokens)) {
+      module.emitError("expected an input @tokens");
       return signalPassFailure();
     }
     if (!untaken.empty()) {
-      untaken.begin()->second.emitOpError("returns what no later stage takes");
+      Operation *op = untaken.begin()->second;
+      op->emitOpError(isa<InputOp>(op) ? "is taken by no stage"
+                                       : "returns what no later stage takes");
       return signalPassFailure();
     }
     if (failed(verifyNames(stages)))
       signalPassFailure();
   }
 
-  llvm::StringSet<> names;                     // of stages, and of their further results
-  llvm::MapVector<Attribute, StageOp> untaken; // stages of which no later one takes a result
-  std::map<Role, Type> typeOfInput;
+  llvm::StringSet<> names; // of stages, and of their further results
+  /// Inputs that no stage takes, and stages of which no later one takes a result.
+  llvm::MapVector<Attribute, Operation *> untaken;
 };
 
 } // namespace

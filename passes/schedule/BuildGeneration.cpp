@@ -25,6 +25,9 @@ namespace boa {
 
 namespace {
 
+/// The input that says where in their text the tokens are.
+constexpr StringLiteral kPositions = "positions";
+
 class GenerationBuilder {
 public:
   explicit GenerationBuilder(ModuleOp module)
@@ -51,11 +54,10 @@ public:
       for (Type result : forward.getResultTypes())
         if (!stage.last && cast<RankedTensorType>(result).getRank() < 2)
           return forward.emitOpError("expected a result of rows but found ") << result;
-      if (stage.takes(Role::document_starts) || stage.takes(Role::dropout_keys) ||
-          (!stage.last && stage.takes(Role::targets)))
-        return forward.emitOpError("expected only tokens and results of stages");
+      if (failed(checkPredictable(forward, stage)))
+        return failure();
     }
-    if (stages.back().results.size() != 1 || !stages.front().takes(Role::tokens))
+    if (stages.back().results.size() != 1 || !stages.front().takes(kTokens))
       return module.emitError("expected the first stage to take the tokens, and the last one to "
                               "return the loss alone");
     storages = assignEntries(stages);
@@ -109,10 +111,10 @@ private:
   void declareStorages() {
     for (StageFunction function : {StageFunction::prefill, StageFunction::generate}) {
       const Stage &first = stages.front();
-      auto tokens = cast<RankedTensorType>(
-          lookup(first, function).getArgumentTypes()[*first.find(Role::tokens)]);
-      for (Role role : {Role::tokens, Role::positions})
-        declare(role, nameOf("", function), {1}, tokens);
+      auto tokens =
+          cast<RankedTensorType>(lookup(first, function).getArgumentTypes()[*first.find(kTokens)]);
+      for (StringRef input : {kTokens, kPositions})
+        declare(Role::input, nameOf(input, function), {1}, tokens);
       for (const ResultStorage &storage : storages) {
         auto type = cast<RankedTensorType>(storage.type);
         SmallVector<int64_t> shape(type.getShape());
@@ -164,7 +166,7 @@ private:
                   StageFunction function) {
     const StageInput &input = stage.inputs[number];
     if (!input.isResult())
-      return read(input.role, constant(0), nameOf("", function));
+      return read(Role::input, constant(0), nameOf(input.input, function));
     auto [range, moves] = locate(stages, stage, number, firstLayer);
     return read(Role::checkpoints, entryOf(range, moves ? layer : Value()),
                 nameOf(range.of, function));
@@ -202,7 +204,7 @@ private:
     const CallLayout layout = CallLayout::get(callee);
     SmallVector<unsigned> numbers;
     for (auto [i, input] : llvm::enumerate(stage.inputs))
-      if (input.role != Role::targets)
+      if (input.input != kTargets)
         numbers.push_back(unsigned(i));
     SmallVector<Value> operands;
     for (auto [i, slot] : llvm::enumerate(layout.inputs)) {
@@ -212,7 +214,7 @@ private:
       } else if (i < numbers.size()) {
         operands.push_back(readInput(stage, numbers[i], firstLayer, layer, function));
       } else {
-        operands.push_back(read(Role::positions, constant(0), nameOf("", function)));
+        operands.push_back(read(Role::input, constant(0), nameOf(kPositions, function)));
       }
     }
     SmallVector<Type> types =

@@ -76,8 +76,8 @@ private:
   void declareStorages() {
     declareInputs();
     if (predict) {
-      CrossEntropyOp loss = findLoss(lookup(stages.back(), StageFunction::forward),
-                                     stages.back().find(Role::targets));
+      CrossEntropyOp loss =
+          findLoss(lookup(stages.back(), StageFunction::forward), stages.back().find(kTargets));
       declare(Role::logits, {microBatches}, getSumType(loss.getLogits().getType()));
     } else {
       for (Role role : {Role::loss_gradients, Role::loss})
@@ -101,17 +101,14 @@ private:
       storage->setDiscardableAttr(kPlaceAttr, place);
   }
 
-  /// Declares the inputs of the model. Each has the type of an argument that takes it.
   void declareInputs() {
-    for (Role role : {Role::tokens, Role::targets, Role::document_starts, Role::dropout_keys}) {
-      auto stage = llvm::find_if(stages, [&](const Stage &each) { return each.takes(role); });
-      if (stage == stages.end() || (predict && role == Role::targets))
+    for (auto input : module.getOps<InputOp>()) {
+      if (predict && input.getSymName() == kTargets)
         continue;
       SmallVector<int64_t> dims{microBatches};
-      if (role == Role::dropout_keys)
-        dims.insert(dims.begin(), countKeys(stages));
-      declare(role, dims,
-              lookup(*stage, StageFunction::forward).getArgumentTypes()[*stage->find(role)]);
+      if (input.getSource() == Source::seed)
+        dims.insert(dims.begin(), countInstances(stages));
+      declare(Role::input, dims, input.getType(), input.getSymName());
     }
   }
 
@@ -229,18 +226,20 @@ private:
     return shifted(layer, layer ? stage.saving - stage.repeat : 0);
   }
 
-  /// Reads the activations that an instance takes. The targets are not among them if `logits`.
+  /// Reads the activations that an instance takes, without those that its function lacks.
   SmallVector<Value> readInputs(const Stage &stage, const Segment &segment, Value layer, Value m,
-                                bool logits = false) {
+                                const llvm::BitVector &lacks = {}) {
     SmallVector<Value> inputs;
     for (auto [i, input] : llvm::enumerate(stage.inputs)) {
+      if (i < lacks.size() && lacks[i])
+        continue;
       if (input.isResult()) {
         auto [range, moves] = locate(stages, stage, unsigned(i), segment.first);
         inputs.push_back(read(Role::checkpoints, range, moves ? layer : Value(), m));
-      } else if (input.role == Role::dropout_keys) {
-        inputs.push_back(read(input.role, {shifted(layer, stage.keys), m}));
-      } else if (input.role != Role::targets || !logits) {
-        inputs.push_back(read(input.role, m));
+      } else if (input.ofLayer) {
+        inputs.push_back(read(Role::input, {shifted(layer, stage.instance), m}, input.input));
+      } else {
+        inputs.push_back(read(Role::input, m, input.input));
       }
     }
     return inputs;
@@ -349,7 +348,10 @@ private:
         lookup(stage, segment.saving && stage.savesSome() ? StageFunction::backward_saved
                                                           : StageFunction::backward);
     loc = callee.getLoc();
-    SmallVector<Value> inputs = readInputs(stage, segment, layer, m);
+    auto [lacks, isNew] = erased.try_emplace(callee.getName());
+    if (isNew)
+      lacks->second = eraseUnusedInputs(callee, stage);
+    SmallVector<Value> inputs = readInputs(stage, segment, layer, m, lacks->second);
     for (const StageResult &result : stage.results)
       if (stage.last)
         inputs.push_back(read(Role::loss_gradients, m));
@@ -464,10 +466,13 @@ private:
         forwardStage(stage, m, /*training=*/false);
     const Stage &last = stages.back();
     func::FuncOp callee = lookup(last, StageFunction::forward);
-    if (logits)
-      callee = createLogits(callee, last.name, *last.find(Role::targets));
+    llvm::BitVector lacks(unsigned(last.inputs.size()));
+    if (logits) {
+      lacks.set(*last.find(kTargets));
+      callee = createLogits(callee, last.name, *last.find(kTargets));
+    }
     loc = callee.getLoc();
-    auto outputs = call(callee, readInputs(last, {0, 1}, Value(), m, logits), Value(), m, last);
+    auto outputs = call(callee, readInputs(last, {0, 1}, Value(), m, lacks), Value(), m, last);
     write(outputs[0], logits ? Role::logits : Role::loss, m);
   }
 
@@ -477,6 +482,7 @@ private:
   bool predict;
   int64_t microBatches = 1;
   SmallVector<Stage> stages;
+  llvm::StringMap<llvm::BitVector> erased;               // arguments of backward functions
   std::set<std::pair<std::string, int64_t>> contributed; // entries of gradients
   Location loc = builder.getUnknownLoc();
 };

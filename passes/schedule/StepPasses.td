@@ -21,7 +21,7 @@ def BuildStep : BoaPass<"boa-build-step"> {
     itself. Gradients of shared results are accumulated in `@boundary_gradients.NAME.sum`. The first
     contribution in program order sets the entry. What layers save is in `@saved.NAME`, values with a
     place of their own in `@saved.NAME.VALUE`. A frozen group has a storage of weights alone, and no
-    update.
+    update. Backward functions lose the activations that they do not use, so nothing reads these.
 
     With `predict` it builds @predict instead: one forward pass that leaves the
     logits in a storage.
@@ -78,7 +78,7 @@ def BuildGeneration : BoaPass<"boa-build-generation"> {
       boa.loop layer %l = 0 to 3 forward {
         %x = boa.read @checkpoints.generate[%l] : tensor<1x1x8xf32>
     ...
-        %positions = boa.read @positions.generate[%c0] : tensor<1x1xi32>
+        %positions = boa.read @input.positions.generate[%c0] : tensor<1x1xi32>
     ...
         %y, %cache = boa.call @b_generate(%x, %positions) : ...
     ...
@@ -191,12 +191,12 @@ def ContractStorage : BoaPass<"boa-contract-storage"> {
     Before:
     ```mlir before
     func.func private @f(tensor<8xf32>) -> tensor<8xf32>
-    boa.storage @tokens[4] : tensor<8xf32> on device role tokens
+    boa.storage @input.tokens[4] : tensor<8xf32> on device role input
     boa.storage @x[4] : tensor<8xf32> on device role checkpoints
     boa.storage @loss[4] : tensor<8xf32> on device role loss
     boa.step @evaluate(%step, %pending) {
       boa.loop micro_batch %m = 0 to 4 forward {
-        %tokens = boa.read @tokens[%m] : tensor<8xf32>
+        %tokens = boa.read @input.tokens[%m] : tensor<8xf32>
         %x = boa.call @f(%tokens) : (tensor<8xf32>) -> tensor<8xf32>
         boa.write %x, @x[%m] : tensor<8xf32>
         %again = boa.read @x[%m] : tensor<8xf32>
@@ -207,7 +207,7 @@ def ContractStorage : BoaPass<"boa-contract-storage"> {
     ```
     After:
     ```mlir after
-    boa.storage @tokens[4] : ...
+    boa.storage @input.tokens[4] : ...
     boa.storage @x[1] : tensor<8xf32> on device role checkpoints
     boa.storage @loss[4] : ...
     ...

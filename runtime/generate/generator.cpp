@@ -73,14 +73,14 @@ absl::Status Generator::FindPorts() {
   };
   std::vector<Wanted> all;
   if (entries.predict) {
-    all = {{tokens, "tokens", context * 4}, {&logits, "logits", context * row}};
+    all = {{tokens, "input.tokens", context * 4}, {&logits, "logits", context * row}};
     window.resize(size_t(context));
   } else {
     const int64_t prefill = PrefillRows(context) * 4;
-    all = {{tokens, "tokens.prefill", prefill},
-           {positions, "positions.prefill", prefill},
-           {tokens + 1, "tokens.generate", 4},
-           {positions + 1, "positions.generate", 4},
+    all = {{tokens, "input.tokens.prefill", prefill},
+           {positions, "input.positions.prefill", prefill},
+           {tokens + 1, "input.tokens.generate", 4},
+           {positions + 1, "input.positions.generate", 4},
            {&logits, "logits", row}};
   }
   rows.resize(size_t(all.back().bytes / 4));

@@ -18,18 +18,17 @@ StepQueue::StepQueue(const TrainRequest &request, const EntryPoints &entries, co
 
 int64_t StepQueue::Call(boa_entry_point entry, int64_t step, MicroBatches &batches) {
   std::vector<Port> in, out;
+  for (auto [port, entries] : {std::pair(ports.tokens, &batches.tokens),
+                               {ports.targets, &batches.targets},
+                               {ports.document_starts, &batches.document_starts},
+                               {ports.dropout_keys, &batches.dropout_keys}})
+    for (size_t i = 0; i < entries->size(); ++i)
+      in.push_back({port, int64_t(i), (*entries)[i].data(),
+                    int64_t((*entries)[i].size() * sizeof(int32_t))});
   for (size_t m = 0; m < batches.losses.size(); ++m) {
-    const int64_t bytes = batches.tokens[m].size() * sizeof(int32_t);
-    in.push_back({ports.tokens, int64_t(m), batches.tokens[m].data(), bytes});
-    in.push_back({ports.targets, int64_t(m), batches.targets[m].data(), bytes});
-    if (int32_t *starts = batches.StartsOf(int64_t(m)))
-      in.push_back({ports.document_starts, int64_t(m), starts, bytes});
     in.push_back({ports.loss_gradients, int64_t(m), &batches.loss_gradients[m], sizeof(float)});
     out.push_back({ports.losses, int64_t(m), &batches.losses[m], sizeof(float)});
   }
-  for (size_t i = 0; i < batches.dropout_keys.size(); ++i)
-    in.push_back({ports.dropout_keys, int64_t(i), batches.dropout_keys[i].data(),
-                  int64_t(batches.dropout_keys[i].size() * sizeof(int32_t))});
   if (entry != entries.step)
     follows = 0;
   return owned->Enqueue(entry, step, entry == entries.step ? pending : 0, in, out);

@@ -73,9 +73,11 @@ boa.group @params.block repeat 2 {
   boa.param @b : tensor<96xf32> = "zeros"
   boa.param @g : tensor<32xf32> = "ones"
 }
-boa.stage @embed_forward(tokens)
+boa.input @tokens from data : tensor<2x16xi32>
+boa.input @targets from data : tensor<2x16xi32>
+boa.stage @embed_forward(@tokens)
 boa.stage @block_forward(@embed_forward) repeat 2
-boa.stage @head_forward(@block_forward, targets)
+boa.stage @head_forward(@block_forward, @targets)
 )");
 }
 
@@ -93,10 +95,10 @@ TEST_F(IrgenTest, SideInputs) {
   std::string stages;
   for (boa::StageOp stage : module->getOps<boa::StageOp>())
     stages += print(stage) + "\n";
-  EXPECT_EQ(stages, R"(boa.stage @embed_forward(tokens)
+  EXPECT_EQ(stages, R"(boa.stage @embed_forward(@tokens)
 boa.stage @block_forward(@embed_forward) repeat 2
 boa.stage @more_forward(@block_forward, @embed_forward) repeat 2
-boa.stage @head_forward(@more_forward, targets, @embed_forward)
+boa.stage @head_forward(@more_forward, @targets, @embed_forward)
 )");
   auto argumentsOf = [&](mlir::StringRef name) {
     std::string function = print(module->lookupSymbol(name));

@@ -58,8 +58,10 @@ boa.storage @saved.a.m[1, 1] : tensor<8xf32> on device role saved {boa.place = [
 boa.group @a repeat 1 {
   boa.param @w : tensor<16x8xf32> = "ones"
 }
-boa.stage @a_forward(tokens)
-boa.stage @b_forward(@a_forward, targets)
+boa.input @tokens from data : tensor<2x4xi32>
+boa.input @targets from data : tensor<2x4xi32>
+boa.stage @a_forward(@tokens)
+boa.stage @b_forward(@a_forward, @targets)
 func.func @a_forward(%t: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x4xf32> {
   %0 = boa.embedding %w, %t : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
   // expected-error @below {{'boa.split' op costs nothing, so it is always computed again: expected boa.activation on what it is computed from}}
@@ -78,8 +80,10 @@ func.func @b_forward(%x: tensor<2x4x4xf32>, %t: tensor<2x4xi32>) -> tensor<f32> 
 boa.group @a repeat 1 {
   boa.param @w : tensor<16x8xf32> = "ones"
 }
-boa.stage @a_forward(tokens)
-boa.stage @b_forward(@a_forward, targets)
+boa.input @tokens from data : tensor<2x4xi32>
+boa.input @targets from data : tensor<2x4xi32>
+boa.stage @a_forward(@tokens)
+boa.stage @b_forward(@a_forward, @targets)
 func.func @a_forward(%t: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
   %0 = boa.embedding %w, %t : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
   // expected-note @below {{the other value is here}}

@@ -91,9 +91,11 @@ boa.group @block repeat 3 {
   boa.param @up : tensor<64x128xf32> = "ones"
   boa.param @down : tensor<128x64xf32> = "ones"
 }
-boa.stage @embed_forward(tokens)
+boa.input @tokens from data : tensor<2x16xi32>
+boa.input @targets from data : tensor<2x16xi32>
+boa.stage @embed_forward(@tokens)
 boa.stage @block_forward(@embed_forward) repeat 3
-boa.stage @head_forward(@block_forward, targets)
+boa.stage @head_forward(@block_forward, @targets)
 func.func @embed_forward(%tokens: tensor<2x16xi32>, %wte: tensor<32x64xf32> {boa.param = @embed::@wte}) -> tensor<2x16x64xf32> {
   %0 = boa.embedding %wte, %tokens : (tensor<32x64xf32>, tensor<2x16xi32>) -> tensor<2x16x64xf32>
   return %0 : tensor<2x16x64xf32>

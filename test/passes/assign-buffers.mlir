@@ -11,7 +11,7 @@
 // CHECK:      module attributes {boa.arena = 16818176 : i64
 // CHECK:      boa.storage @w[3] : {{.*}} slots device 3 x 4
 // CHECK:      boa.storage @momentum.a[1] : {{.*}} slots device 4 x 1
-// CHECK:      boa.storage @d[2] : tensor<1024xf32> on device role tokens{{$}}
+// CHECK:      boa.storage @d[2] : tensor<1024xf32> on device role input{{$}}
 // What moves in a step, by role: 3 layers in, one chunk of 4 out, 4 chunks both ways.
 // CHECK:      boa.step @step
 // CHECK:          each read momentum 4194304, weights 12582912{{$}}
@@ -25,7 +25,7 @@ module {
   boa.config @plan {prefetch = 1 : i64}
   boa.storage @w[3] : tensor<1048576xf32> on ssd role weights chunks 4 persistent
   boa.storage @momentum.a[1] : tensor<1048576xf32> on ssd role state chunks 4 persistent
-  boa.storage @d[2] : tensor<1024xf32> on device role tokens
+  boa.storage @d[2] : tensor<1024xf32> on device role input
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %c3 = arith.constant 3 : index

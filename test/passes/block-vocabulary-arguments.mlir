@@ -13,11 +13,13 @@ boa.group @params.head repeat 1 {
   boa.param @w : tensor<8x16xf32> = "normal" 2.0e-02
 }
 
-// CHECK: boa.stage @embed_forward(@embed.blocks_forward, tokens)
+boa.input @tokens from data : tensor<2x4xi32>
+boa.input @targets from data : tensor<2x4xi32>
+// CHECK: boa.stage @embed_forward(@embed.blocks_forward, @tokens)
 // CHECK: boa.stage @head_forward(@embed_forward)
 // CHECK: boa.stage @head.blocks_forward(@head.begin_forward, @head.begin_forward[1], @head.begin_forward[2], @head_forward) repeat 4
-boa.stage @embed_forward(tokens)
-boa.stage @head_forward(@embed_forward, targets)
+boa.stage @embed_forward(@tokens)
+boa.stage @head_forward(@embed_forward, @targets)
 
 // CHECK: func.func @embed_forward(%[[Y:.*]]: tensor<2x4x8xf32>, %[[T:.*]]: tensor<2x4xi32>) -> (tensor<2x4x8xf32>, tensor<2x4xi32>)
 // CHECK-NEXT: return %[[Y]], %[[T]]

@@ -7,8 +7,10 @@ boa.group @params.embed repeat 1 {
 boa.group @params.head repeat 1 {
   boa.param @w : tensor<8x16xf32> = "normal" 2.0e-02
 }
-boa.stage @embed_forward(tokens)
-boa.stage @head_forward(@embed_forward, targets)
+boa.input @tokens from data : tensor<2x4xi32>
+boa.input @targets from data : tensor<2x4xi32>
+boa.stage @embed_forward(@tokens)
+boa.stage @head_forward(@embed_forward, @targets)
 func.func @embed_forward(%x: tensor<2x4xi32>,
                          %w: tensor<12x8xf32> {boa.param = @params.embed::@w}) -> tensor<2x4x8xf32> {
   %y = boa.embedding %w, %x : (tensor<12x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
@@ -28,8 +30,10 @@ boa.config @plan {micro_batch = 2 : i64, vocabulary_blocks = 4 : i64}
 boa.group @params.embed repeat 1 {
   boa.param @w : tensor<8x8xf32> = "normal" 2.0e-02
 }
-boa.stage @embed_forward(tokens)
-boa.stage @head_forward(@embed_forward, targets)
+boa.input @tokens from data : tensor<2x4xi32>
+boa.input @targets from data : tensor<2x4xi32>
+boa.stage @embed_forward(@tokens)
+boa.stage @head_forward(@embed_forward, @targets)
 func.func @embed_forward(%x: tensor<2x4xi32>,
                          %w: tensor<8x8xf32> {boa.param = @params.embed::@w}) -> tensor<2x4x8xf32> {
   %y = boa.embedding %w, %x : (tensor<8x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
@@ -50,8 +54,10 @@ boa.config @plan {micro_batch = 2 : i64, vocabulary_blocks = 4 : i64}
 boa.group @params.embed repeat 1 {
   boa.param @w : tensor<8x8xf32> = "normal" 2.0e-02
 }
-boa.stage @embed_forward(tokens)
-boa.stage @head_forward(@embed_forward, targets)
+boa.input @tokens from data : tensor<2x4xi32>
+boa.input @targets from data : tensor<2x4xi32>
+boa.stage @embed_forward(@tokens)
+boa.stage @head_forward(@embed_forward, @targets)
 // expected-error @+1 {{cannot stream the vocabulary in 4 blocks: expected the first stage to use its tokens in one embedding}}
 func.func @embed_forward(%x: tensor<2x4xi32>,
                          %w: tensor<8x8xf32> {boa.param = @params.embed::@w}) -> tensor<2x4x8xf32> {
@@ -76,8 +82,10 @@ boa.group @params.embed repeat 1 {
 boa.group @params.head repeat 1 {
   boa.param @w : tensor<8x16xf32> = "normal" 2.0e-02
 }
-boa.stage @embed_forward(tokens)
-boa.stage @head_forward(@embed_forward, targets)
+boa.input @tokens from data : tensor<2x4xi32>
+boa.input @targets from data : tensor<2x4xi32>
+boa.stage @embed_forward(@tokens)
+boa.stage @head_forward(@embed_forward, @targets)
 func.func @embed_forward(%x: tensor<2x4xi32>,
                          %w: tensor<12x8xf32> {boa.param = @params.embed::@w}) -> tensor<2x4x8xf32> {
   %y = boa.embedding %w, %x : (tensor<12x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>

@@ -17,8 +17,10 @@ boa.config @train {batch = 4 : i64}
 boa.group @params.embed repeat 1 {
   boa.param @table : tensor<16x8xf32> = "normal" 2.0e-02
 }
-boa.stage @embed_forward(tokens)
-boa.stage @head_forward(@embed_forward, targets)
+boa.input @tokens from data : tensor<2x4xi32>
+boa.input @targets from data : tensor<2x4xi32>
+boa.stage @embed_forward(@tokens)
+boa.stage @head_forward(@embed_forward, @targets)
 
 // CHECK: func.func @embed.blocks_forward({{.*}} tensor<4x8xf32> {boa.param = @blocks.embed::@table}) -> (tensor<2x4x8xbf16>, tensor<2x4xi32>)
 func.func @embed_forward(%tokens: tensor<2x4xi32>,

@@ -30,15 +30,17 @@ boa.group @params.head repeat 1 {
   boa.param @w : tensor<8x16xf32> = "normal" 2.0e-02 lr_scale 5.0e-01
 }
 
-// CHECK: boa.stage @embed.begin_forward(tokens)
+boa.input @tokens from data : tensor<2x4xi32>
+boa.input @targets from data : tensor<2x4xi32>
+// CHECK: boa.stage @embed.begin_forward(@tokens)
 // CHECK-NEXT: boa.stage @embed.blocks_forward(@embed.begin_forward, @embed.begin_forward[1]) repeat 4
 // CHECK-NEXT: boa.stage @embed_forward(@embed.blocks_forward)
 // CHECK-NEXT: boa.stage @head_forward(@embed_forward)
-// CHECK-NEXT: boa.stage @head.begin_forward(targets)
+// CHECK-NEXT: boa.stage @head.begin_forward(@targets)
 // CHECK-NEXT: boa.stage @head.blocks_forward(@head.begin_forward, @head.begin_forward[1], @head.begin_forward[2], @head_forward) repeat 4
-// CHECK-NEXT: boa.stage @head.loss_forward(@head.blocks_forward, @head.blocks_forward[1], targets)
-boa.stage @embed_forward(tokens)
-boa.stage @head_forward(@embed_forward, targets)
+// CHECK-NEXT: boa.stage @head.loss_forward(@head.blocks_forward, @head.blocks_forward[1], @targets)
+boa.stage @embed_forward(@tokens)
+boa.stage @head_forward(@embed_forward, @targets)
 
 // CHECK: func.func @embed.begin_forward(%[[T:.*]]: tensor<2x4xi32>) -> (tensor<2x4x8xf32>, tensor<2x4xi32>)
 // CHECK-NEXT: %[[Y:.*]] = arith.constant dense<0.000000e+00> : tensor<2x4x8xf32>

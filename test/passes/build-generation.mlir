@@ -4,8 +4,8 @@
 
 // Both entry points share weights and caches. The prompt needs no head.
 
-// CHECK-DAG: boa.storage @tokens.prefill[1] : tensor<1x2xi32>
-// CHECK-DAG: boa.storage @positions.generate[1] : tensor<1x1xi32>
+// CHECK-DAG: boa.storage @input.tokens.prefill[1] : tensor<1x2xi32>
+// CHECK-DAG: boa.storage @input.positions.generate[1] : tensor<1x1xi32>
 // CHECK-DAG: boa.storage @checkpoints.prefill[4] : tensor<1x2x8xf32>
 // CHECK-DAG: boa.storage @logits[1] : tensor<1x1x8xf32>
 // CHECK-DAG: boa.storage @cache.b[3] : tensor<64xf32> on device role cache
@@ -18,7 +18,7 @@
 // CHECK-LABEL: boa.step @generate(
 // CHECK:         boa.loop layer %l = 0 to 3 forward {
 // CHECK-DAG:       %[[X:.*]] = boa.read @checkpoints.generate[%l]
-// CHECK-DAG:       %[[AT:.*]] = boa.read @positions.generate[
+// CHECK-DAG:       %[[AT:.*]] = boa.read @input.positions.generate[
 // CHECK:           %[[Y:.*]], %[[CACHE:.*]] = boa.call @b_generate(%[[X]], %[[AT]])
 // CHECK:           boa.write %[[Y]], @checkpoints.generate[%{{next.*}}]
 // CHECK:           boa.accumulate %[[CACHE]], @cache.b[%l] initial %false
@@ -30,9 +30,11 @@
 // STORAGE: %[[CACHE:.*]] = boa.prefetch @cache.b[%l]
 // STORAGE: boa.launch @b_prefill reads({{.*}}) updates(%[[CACHE]] : {{.*}}) writes(
 module {
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<1x4xi32>
+  boa.input @targets from data : tensor<1x4xi32>
+  boa.stage @a_forward(@tokens)
   boa.stage @b_forward(@a_forward) repeat 3
-  boa.stage @c_forward(@b_forward, targets)
+  boa.stage @c_forward(@b_forward, @targets)
   func.func @a_forward(%tokens: tensor<1x4xi32>) -> tensor<1x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<16x8xf32>
     %1 = boa.embedding %0, %tokens : (tensor<16x8xf32>, tensor<1x4xi32>) -> tensor<1x4x8xf32>

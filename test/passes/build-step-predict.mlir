@@ -7,8 +7,10 @@
 // CHECK-NEXT:    %[[LOGITS:.*]] = boa.gelu %[[X]]
 // CHECK-NEXT:    return %[[LOGITS]]
 module {
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -27,8 +29,10 @@ module {
 // Of two losses, neither alone says what is predicted.
 
 module {
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -41,4 +45,33 @@ module {
     %3 = boa.add %1, %2 : tensor<f32>, tensor<f32>
     return %3 : tensor<f32>
   }
+}
+
+// -----
+
+// A text has no other inputs than tokens,
+
+module {
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.input @dropout_keys from seed : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens, @dropout_keys)
+  boa.stage @b_forward(@a_forward, @targets)
+  // expected-error @below {{'func.func' op cannot predict: expected only tokens and results of stages but it takes @dropout_keys}}
+  func.func private @a_forward(tensor<2x4xi32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+  func.func private @b_forward(tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
+}
+
+// -----
+
+// and no targets but those that only the loss needs.
+
+module {
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens, @targets)
+  boa.stage @b_forward(@a_forward, @targets)
+  // expected-error @below {{'func.func' op cannot predict: expected only tokens and results of stages but it takes @targets}}
+  func.func private @a_forward(tensor<2x4xi32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+  func.func private @b_forward(tensor<2x4x8xf32>, tensor<2x4xi32>) -> tensor<f32>
 }

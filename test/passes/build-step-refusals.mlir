@@ -7,8 +7,10 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<2x4x8xf32> = "zeros"
   }
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<2x4x8xf32> {boa.param = @a::@w})
       -> tensor<2x4x8xf32> {
     return %w : tensor<2x4x8xf32>
@@ -25,8 +27,10 @@ module {
 
 // expected-error @below {{expected a function @a_forward}}
 module {
-  boa.stage @a(tokens)
-  boa.stage @b_forward(@a, targets)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a(@tokens)
+  boa.stage @b_forward(@a, @targets)
   func.func @a(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -51,8 +55,10 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<2x4x8xf32> = "zeros"
   }
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<2x4x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     return %w : tensor<2x4x8xf32>
   }
@@ -73,10 +79,12 @@ module {
 module {
   boa.config @train {batch = 1048576 : i64}
   boa.config @plan {micro_batch = 2 : i64}
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
   // expected-error @below {{a step runs 5 layers and stages for 524288 micro-batches: the compiler places each such run by itself, and takes at most 131072; make micro_batch larger, or batch or the depth smaller}}
   boa.stage @block_forward(@a_forward) repeat 3
-  boa.stage @b_forward(@block_forward, targets)
+  boa.stage @b_forward(@block_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -97,10 +105,12 @@ module {
 module {
   boa.config @train {batch = 64 : i64}
   boa.config @plan {micro_batch = 2 : i64, vocabulary_blocks = 4096 : i64}
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
   // expected-error @below {{a step runs 4098 layers and stages for 32 micro-batches: the compiler places each such run by itself, and takes at most 131072; make micro_batch larger, or batch, vocabulary_blocks or the depth smaller}}
   boa.stage @a.blocks_forward(@a_forward) repeat 4096
-  boa.stage @b_forward(@a.blocks_forward, targets)
+  boa.stage @b_forward(@a.blocks_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>

@@ -40,9 +40,11 @@ module {
   boa.group @head repeat 1 {
     boa.param @ln : tensor<32xf32> = "ones"
   }
-  boa.stage @embed_forward(tokens)
+  boa.input @tokens from data : tensor<2x16xi32>
+  boa.input @targets from data : tensor<2x16xi32>
+  boa.stage @embed_forward(@tokens)
   boa.stage @block_forward(@embed_forward) repeat 3
-  boa.stage @head_forward(@block_forward, targets)
+  boa.stage @head_forward(@block_forward, @targets)
 
   func.func @embed_forward(%tokens: tensor<2x16xi32>, %wte: tensor<64x32xf32> {boa.param = @embed::@wte}) -> tensor<2x16x32xf32> {
     %0 = boa.embedding %wte, %tokens : (tensor<64x32xf32>, tensor<2x16xi32>) -> tensor<2x16x32xf32>

@@ -121,12 +121,14 @@ module {
   boa.group @decoder repeat 3 {
     boa.param @w : tensor<8x4xf32> = "ones"
   }
-  boa.stage @embed_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @embed_forward(@tokens)
   boa.stage @encoder_forward(@embed_forward) repeat 2
   boa.stage @mirror_forward(@encoder_forward) repeat 2
   boa.stage @bridge_forward(@mirror_forward)
   boa.stage @decoder_forward(@bridge_forward, @encoder_forward) repeat 3
-  boa.stage @head_forward(@decoder_forward, targets, @encoder_forward)
+  boa.stage @head_forward(@decoder_forward, @targets, @encoder_forward)
 
   func.func @embed_forward(%tokens: tensor<2x4xi32>, %table: tensor<16x8xf32> {boa.param = @embed::@table}) -> tensor<2x4x8xbf16> {
     %0 = boa.cast %table : tensor<16x8xf32> to tensor<16x8xbf16>

@@ -30,9 +30,11 @@ module {
     boa.param @table : tensor<16x8xf32> = "zeros"
     boa.param @pos : tensor<4x8xf32> = "zeros"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<1x4xi32>
+  boa.input @targets from data : tensor<1x4xi32>
+  boa.stage @a_forward(@tokens)
   boa.stage @b_forward(@a_forward)
-  boa.stage @c_forward(@b_forward, targets)
+  boa.stage @c_forward(@b_forward, @targets)
   func.func @a_forward(%tokens: tensor<1x4xi32>, %table: tensor<16x8xf32> {boa.param = @params.a::@table},
                        %pos: tensor<4x8xf32> {boa.param = @params.a::@pos}) -> tensor<1x4x8xf32> {
     %0 = boa.embedding %table, %tokens : (tensor<16x8xf32>, tensor<1x4xi32>) -> tensor<1x4x8xf32>
@@ -54,8 +56,10 @@ module {
 // -----
 
 module {
-  boa.stage @b_forward(tokens)
-  boa.stage @c_forward(@b_forward, targets)
+  boa.input @tokens from data : tensor<1x4x8xf32>
+  boa.input @targets from data : tensor<1x4xi32>
+  boa.stage @b_forward(@tokens)
+  boa.stage @c_forward(@b_forward, @targets)
   func.func @b_forward(%x: tensor<1x4x8xf32>) -> tensor<1x4x8xf32> {
     // expected-error @below {{a text cannot be continued: attention sees later tokens; expected causal}}
     %y, %lse = boa.attention %x, %x, %x heads 2, 2
@@ -71,8 +75,10 @@ module {
 // -----
 
 module {
-  boa.stage @b_forward(tokens)
-  boa.stage @c_forward(@b_forward, targets)
+  boa.input @tokens from data : tensor<1x4x8xf32>
+  boa.input @targets from data : tensor<1x4xi32>
+  boa.stage @b_forward(@tokens)
+  boa.stage @c_forward(@b_forward, @targets)
   func.func @b_forward(%x: tensor<1x4x8xf32>) -> tensor<1x4x8xf32> {
     // expected-error @below {{is not computed row by row: a text cannot be continued one token at a time}}
     %0 = boa.sum_leading %x : tensor<1x4x8xf32> to tensor<4x8xf32>
@@ -88,8 +94,11 @@ module {
 // -----
 
 module {
-  boa.stage @b_forward(tokens, document_starts)
-  boa.stage @c_forward(@b_forward, targets)
+  boa.input @tokens from data : tensor<1x4x8xf32>
+  boa.input @targets from data : tensor<1x4xi32>
+  boa.input @document_starts from data : tensor<1x4xi32>
+  boa.stage @b_forward(@tokens, @document_starts)
+  boa.stage @c_forward(@b_forward, @targets)
   func.func @b_forward(%x: tensor<1x4x8xf32>, %starts: tensor<1x4xi32>) -> tensor<1x4x8xf32> {
     // expected-error @below {{expected a text of one document}}
     %y, %lse = boa.attention %x, %x, %x documents %starts heads 2, 2 causal

@@ -10,8 +10,8 @@
 // In the horizontal order a micro-batch is over before the next one begins: one entry for each
 // layer does for activations and their gradients. The trainer fills and reads the rest.
 
-// CHECK: boa.storage @tokens[4]
-// CHECK: boa.storage @targets[4]
+// CHECK: boa.storage @input.tokens[4]
+// CHECK: boa.storage @input.targets[4]
 // CHECK: boa.storage @loss[4]
 // CHECK: boa.storage @checkpoints[4, 1]
 // CHECK: boa.storage @boundary_gradients[4, 1]
@@ -19,7 +19,7 @@
 
 // CHECK-LABEL: boa.step @step
 // CHECK:         boa.loop micro_batch %[[M:.*]] = 0 to 4
-// CHECK:           boa.read @tokens[%[[M]]]
+// CHECK:           boa.read @input.tokens[%[[M]]]
 // CHECK:           boa.loop layer %[[L:.*]] = 0 to 3
 // CHECK:             %[[ZERO:.*]] = arith.constant 0 : index
 // CHECK-NEXT:        boa.read @checkpoints[%[[L]], %[[ZERO]]]
@@ -36,13 +36,13 @@
 // KEPT:     boa.storage @b[2]
 module {
   func.func private @f(tensor<4xf32>) -> tensor<4xf32>
-  boa.storage @tokens[2] : tensor<4xf32> on device role tokens
+  boa.storage @input.tokens[2] : tensor<4xf32> on device role input
   boa.storage @loss[2] : tensor<4xf32> on device role loss
   boa.storage @a[2] : tensor<4xf32> on device role checkpoints
   boa.storage @b[2] : tensor<4xf32> on device role checkpoints
   boa.step @step(%step, %pending) {
     boa.loop micro_batch %m = 0 to 2 forward {
-      %x = boa.read @tokens[%m] : tensor<4xf32>
+      %x = boa.read @input.tokens[%m] : tensor<4xf32>
       %y = boa.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
       boa.write %y, @a[%m] : tensor<4xf32>
       %z = boa.read @a[%m] : tensor<4xf32>
@@ -64,12 +64,12 @@ module {
 // KEPT:     boa.storage @a[2]
 module {
   func.func private @f(tensor<4xf32>) -> tensor<4xf32>
-  boa.storage @tokens[2] : tensor<4xf32> on device role tokens
+  boa.storage @input.tokens[2] : tensor<4xf32> on device role input
   boa.storage @loss[2] : tensor<4xf32> on device role loss
   boa.storage @a[2] : tensor<4xf32> on device role checkpoints
   boa.step @step(%step, %pending) {
     boa.loop micro_batch %m = 0 to 2 forward {
-      %x = boa.read @tokens[%m] : tensor<4xf32>
+      %x = boa.read @input.tokens[%m] : tensor<4xf32>
       %y = boa.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
       boa.write %y, @a[%m] : tensor<4xf32>
       %z = boa.read @a[%m] : tensor<4xf32>
@@ -79,7 +79,7 @@ module {
   }
   boa.step @evaluate(%step, %pending) {
     boa.loop micro_batch %m = 0 to 2 forward {
-      %x = boa.read @tokens[%m] : tensor<4xf32>
+      %x = boa.read @input.tokens[%m] : tensor<4xf32>
       %y = boa.call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
       boa.write %y, @a[%m] : tensor<4xf32>
     }

@@ -18,9 +18,11 @@ module {
     boa.param @w : tensor<8xf32> = "ones"
     boa.param @v : tensor<8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
   boa.stage @block_forward(@a_forward) repeat 2
-  boa.stage @b_forward(@block_forward, targets)
+  boa.stage @b_forward(@block_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>

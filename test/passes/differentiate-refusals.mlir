@@ -6,7 +6,8 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x8xf32>
+  boa.stage @a_forward(@tokens)
   func.func @a_forward(%x: tensor<2x8xf32>, %w: tensor<8xf32> {boa.param = @a::@w}) -> tensor<2x8xf32> {
     %0 = boa.mul %x, %w : tensor<2x8xf32>, tensor<8xf32>
     // expected-error @below {{'boa.gelu_grad' op is not differentiable}}
@@ -23,7 +24,8 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x8xf32>
+  boa.stage @a_forward(@tokens)
   func.func @a_forward(%x: tensor<2x8xf32>, %w: tensor<8xf32> {boa.param = @a::@w}) -> tensor<2x8xf32> {
     %0 = boa.mul %x, %w : tensor<2x8xf32>, tensor<8xf32>
     %1 = boa.gelu_grad %0, %0 : tensor<2x8xf32>
@@ -39,7 +41,8 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<4xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4x4xf32>
+  boa.stage @a_forward(@tokens)
   func.func @a_forward(%x: tensor<2x4x4xf32>, %w: tensor<4xf32> {boa.param = @a::@w}) -> tensor<2x4x4xf32> {
     %0 = boa.mul %x, %w : tensor<2x4x4xf32>, tensor<4xf32>
     // expected-error @below {{'boa.attention' op has no gradient of its result 1, on which the loss depends}}
@@ -55,7 +58,8 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<4xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4x4xf32>
+  boa.stage @a_forward(@tokens)
   func.func @a_forward(%x: tensor<2x4x4xf32>, %w: tensor<4xf32> {boa.param = @a::@w}) -> tensor<2x4x4xf32> {
     %0 = boa.mul %x, %w : tensor<2x4x4xf32>, tensor<4xf32>
     // expected-error @below {{'boa.attention' op has no gradient of its result 1, on which the loss depends}}
@@ -72,7 +76,8 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<4xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4x4xf32>
+  boa.stage @a_forward(@tokens)
   func.func @a_forward(%x: tensor<2x4x4xf32>, %w: tensor<4xf32> {boa.param = @a::@w}) -> tensor<2x4x2xf32> {
     %0 = boa.mul %x, %w : tensor<2x4x4xf32>, tensor<4xf32>
     %1:2 = boa.split %0 : (tensor<2x4x4xf32>) -> (tensor<2x4x2xf32>, tensor<2x4x2xf32>)

@@ -61,11 +61,13 @@ boa.group @nested repeat 2 {
   boa.param @norm : tensor<8xf32> = "ones"
   boa.param @out : tensor<8x8xf32> = "ones"
 }
-boa.stage @embed_forward(tokens)
+boa.input @tokens from data : tensor<2x4xi32>
+boa.input @targets from data : tensor<2x4xi32>
+boa.stage @embed_forward(@tokens)
 boa.stage @block_forward(@embed_forward) repeat 2
 boa.stage @nested_forward(@block_forward) repeat 2
 boa.stage @twice_forward(@nested_forward) repeat 2
-boa.stage @head_forward(@twice_forward, targets)
+boa.stage @head_forward(@twice_forward, @targets)
 func.func @embed_forward(%tokens: tensor<2x4xi32>, %wte: tensor<16x8xf32> {boa.param = @embed::@wte}) -> tensor<2x4x8xf32> {
   %0 = boa.embedding %wte, %tokens : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
   return %0 : tensor<2x4x8xf32>

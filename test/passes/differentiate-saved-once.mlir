@@ -27,9 +27,11 @@ boa.group @block repeat 2 {
   boa.param @up : tensor<8x16xf32> = "ones"
   boa.param @gate : tensor<8x8xf32> = "ones"
 }
-boa.stage @embed_forward(tokens)
+boa.input @tokens from data : tensor<2x4xi32>
+boa.input @targets from data : tensor<2x4xi32>
+boa.stage @embed_forward(@tokens)
 boa.stage @block_forward(@embed_forward) repeat 2
-boa.stage @head_forward(@block_forward, targets)
+boa.stage @head_forward(@block_forward, @targets)
 func.func @embed_forward(%tokens: tensor<2x4xi32>, %wte: tensor<16x8xf32> {boa.param = @embed::@wte}) -> tensor<2x4x8xbf16> {
   %w = boa.cast %wte : tensor<16x8xf32> to tensor<16x8xbf16>
   %0 = boa.embedding %w, %tokens : (tensor<16x8xbf16>, tensor<2x4xi32>) -> tensor<2x4x8xbf16>

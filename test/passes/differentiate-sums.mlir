@@ -23,7 +23,8 @@ module {
   boa.group @a repeat 1 {
     boa.param @p : tensor<4x8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4x8xbf16>
+  boa.stage @a_forward(@tokens)
   func.func @a_forward(%x: tensor<2x4x8xbf16>, %p: tensor<4x8xf32> {boa.param = @a::@p}) -> tensor<2x4x8xbf16> {
     %0 = boa.cast %p : tensor<4x8xf32> to tensor<4x8xbf16>
     %1 = boa.gelu %0 : tensor<4x8xbf16>

@@ -92,11 +92,13 @@ module {
   boa.group @params.head repeat 1 {
     boa.param @w : tensor<8x16xf32> = "ones"
   }
-  boa.stage @embed_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @embed_forward(@tokens)
   boa.stage @block_forward(@embed_forward) repeat 2
   boa.stage @mix_forward(@block_forward) repeat 2
   boa.stage @bridge_forward(@mix_forward)
-  boa.stage @head_forward(@bridge_forward, targets, @embed_forward)
+  boa.stage @head_forward(@bridge_forward, @targets, @embed_forward)
 
   func.func @embed_forward(%tokens: tensor<2x4xi32>, %table: tensor<16x8xf32> {boa.param = @frozen.embed::@table}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %table, %tokens : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>

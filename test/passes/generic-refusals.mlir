@@ -156,7 +156,7 @@ boa.storage @x[1] : tensor<4xf32> on ssd role checkpoints slots device 922337203
 // -----
 
 // expected-error @below {{'boa.storage' op expected a number of entries}}
-"boa.storage"() <{dims = array<i64>, homes = [#boa.entry_homes<0, [<ssd, 0>]>], role = 8 : i32, sym_name = "x", type = tensor<4xf32>}> : () -> ()
+"boa.storage"() <{dims = array<i64>, homes = [#boa.entry_homes<0, [<ssd, 0>]>], role = 7 : i32, sym_name = "x", type = tensor<4xf32>}> : () -> ()
 
 // -----
 

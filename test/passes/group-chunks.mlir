@@ -48,8 +48,10 @@ module {
   boa.group @large repeat 1 {
     boa.param @w : tensor<33554433xf32> = "zeros"
   }
-  boa.stage @embed_forward(tokens)
-  boa.stage @head_forward(@embed_forward, targets)
+  boa.input @tokens from data : tensor<1x4xi32>
+  boa.input @targets from data : tensor<1x4xi32>
+  boa.stage @embed_forward(@tokens)
+  boa.stage @head_forward(@embed_forward, @targets)
   func.func @embed_forward(%tokens: tensor<1x4xi32>, %table: tensor<16x64xf32> {boa.param = @embed::@table}) -> tensor<1x4x64xf32> {
     %0 = boa.embedding %table, %tokens : (tensor<16x64xf32>, tensor<1x4xi32>) -> tensor<1x4x64xf32>
     return %0 : tensor<1x4x64xf32>

@@ -6,7 +6,7 @@
 // buffer is released after its use. `place` decides the tiers; what it does not
 // name (tokens) stays in memory.
 
-// CHECK-DAG: boa.storage @tokens[2] : tensor<2xi32> on device
+// CHECK-DAG: boa.storage @input.tokens[2] : tensor<2xi32> on device
 // CHECK-DAG: boa.storage @checkpoints[3, 2] : tensor<4xf32> on ssd
 // CHECK-DAG: boa.storage @weights.block[2] : tensor<4096xf32> on host
 // CHECK-LABEL: boa.step @step
@@ -28,7 +28,7 @@
 module {
   boa.config @plan {place = {weights = "host", checkpoints = "ssd"}}
   func.func private @f(tensor<4xf32>, tensor<4096xf32>) -> tensor<4xf32>
-  boa.storage @tokens[2] : tensor<2xi32> on device role tokens
+  boa.storage @input.tokens[2] : tensor<2xi32> on device role input
   boa.storage @checkpoints[3, 2] : tensor<4xf32> on device role checkpoints
   boa.storage @weights.block[2] : tensor<4096xf32> on device role weights persistent
   boa.step @step(%step, %pending) {

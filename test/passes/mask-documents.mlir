@@ -5,9 +5,9 @@
 // Of the stages, the one with attention takes the starts of documents, behind x and before the
 // result of another stage.
 
-// CHECK:      boa.stage @a_forward(tokens){{$}}
-// CHECK:      boa.stage @b_forward(@a_forward, document_starts, @a_forward) repeat 3
-// CHECK:      boa.stage @c_forward(@b_forward, targets){{$}}
+// CHECK:      boa.stage @a_forward(@tokens){{$}}
+// CHECK:      boa.stage @b_forward(@a_forward, @document_starts, @a_forward) repeat 3
+// CHECK:      boa.stage @c_forward(@b_forward, @targets){{$}}
 // CHECK:      func.func @b_forward(%x: tensor<1x4x8xf32>, %document_starts: tensor<1x4xi32>, %a: tensor<1x4x8xf32>, %w
 // CHECK:      boa.attention %x, %{{.*}}, %x documents %document_starts heads 2, 2 causal
 // OPEN-NOT:   document_starts
@@ -18,16 +18,16 @@
 // STEP:       func.func @b_backward(%x: tensor<1x4x8xf32>, %document_starts: tensor<1x4xi32>, %a: tensor<1x4x8xf32>
 // STEP-SAME:    -> (tensor<1x4x8xf32>, tensor<1x4x8xf32> {boa.sum}, tensor<8x8xf32>
 // STEP:       boa.attention_grad {{.*}} documents %document_starts
-// STEP:       boa.storage @document_starts[2] : tensor<1x4xi32> on device role document_starts
+// STEP:       boa.storage @input.document_starts[2] : tensor<1x4xi32> on device role input
 // STEP:       boa.step @step
 // STEP:       boa.loop layer
 // STEP:       boa.loop micro_batch
-// STEP:       boa.read @document_starts[%m
+// STEP:       boa.read @input.document_starts[%m
 // STEP:       boa.call @b_forward
-// STEP:       boa.read @document_starts[%m
+// STEP:       boa.read @input.document_starts[%m
 // STEP:       boa.call @b_backward
 // STEP:       boa.step @evaluate
-// STEP:       boa.read @document_starts[%m
+// STEP:       boa.read @input.document_starts[%m
 
 module {
   boa.config @model { context = 4 : i64, vocab = 16 : i64 }
@@ -39,9 +39,11 @@ module {
   boa.group @params.b repeat 3 {
     boa.param @w : tensor<8x8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<1x4xi32>
+  boa.input @targets from data : tensor<1x4xi32>
+  boa.stage @a_forward(@tokens)
   boa.stage @b_forward(@a_forward, @a_forward) repeat 3
-  boa.stage @c_forward(@b_forward, targets)
+  boa.stage @c_forward(@b_forward, @targets)
   func.func @a_forward(%x: tensor<1x4xi32>, %w: tensor<16x8xf32> {boa.param = @params.a::@w}) -> tensor<1x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<1x4xi32>) -> tensor<1x4x8xf32>
     return %0 : tensor<1x4x8xf32>

@@ -27,7 +27,7 @@
 
 // STEP-LABEL: boa.step @step(%step, %pending) {
 // STEP:         boa.loop micro_batch %m = 0 to 4 forward {
-// STEP:           %tokens = boa.read @tokens[%m]
+// STEP:           %tokens = boa.read @input.tokens[%m]
 // STEP:           %w.embed = boa.read @weights.embed[%{{.*}}]
 // STEP:           %y.0 = boa.call @embed_forward(%tokens, %w.embed)
 // STEP:         boa.loop layer %l = 0 to 3 forward {
@@ -90,9 +90,10 @@ boa.step @evaluate(%a, %b) {
 
 // A sum takes gradients. The sum of a second result has its number.
 
+boa.input @tokens from data : tensor<2xi32>
 // CHECK: func.func @a_sum(%dy: tensor<2xf32>, %dy_0: tensor<2xf32>)
 // CHECK: func.func @a.1_sum(%dy: tensor<3xf32>, %dy_0: tensor<3xf32>)
-boa.stage @a_forward(tokens)
+boa.stage @a_forward(@tokens)
 func.func @a_forward(%t: tensor<2xi32>) -> (tensor<2xf32>, tensor<3xf32>) {
   %0 = arith.constant dense<0.0> : tensor<2xf32>
   %1 = arith.constant dense<0.0> : tensor<3xf32>

@@ -82,8 +82,9 @@ boa.group @params.block repeat 0 {
 
 // -----
 
+boa.input @tokens from data : tensor<2x4xi32>
 // expected-error @below {{'boa.stage' op attribute 'repeat' failed to satisfy constraint: 64-bit signless integer attribute whose minimum value is 1 whose maximum value is 65536}}
-boa.stage @block_forward(tokens) repeat 4611686018427387904
+boa.stage @block_forward(@tokens) repeat 4611686018427387904
 func.func private @block_forward()
 
 // -----

@@ -17,12 +17,16 @@ boa.group @block repeat 6 {
   boa.param @adapted : tensor<8x6xf32> = "normal" 0.02 external "h.*.w" adapter <"a", "b", 16.0 : f64, true>
   boa.param @stable : tensor<8x6xf32> = "zeros" adapter <"a", "b", 16.0 : f64, false, rslora true>
 }
-// CHECK: boa.stage @once(tokens){{$}}
-boa.stage @once(tokens)
+// CHECK: boa.input @tokens from data : tensor<2xi32>
+boa.input @tokens from data : tensor<2xi32>
+// CHECK: boa.input @targets from seed : tensor<2xi32>
+boa.input @targets from seed : tensor<2xi32>
+// CHECK: boa.stage @once(@tokens){{$}}
+boa.stage @once(@tokens)
 // CHECK: boa.stage @often(@once) repeat 6
 boa.stage @often(@once) repeat 6
-// CHECK: boa.stage @beside(@once, @once[1], targets, @often) repeat 2 saves 1
-boa.stage @beside(@once, @once[1], targets, @often) repeat 2 saves 1
+// CHECK: boa.stage @beside(@once, @once[1], @targets, @often) repeat 2 saves 1
+boa.stage @beside(@once, @once[1], @targets, @often) repeat 2 saves 1
 // CHECK: boa.stage @nothing()
 boa.stage @nothing()
 func.func private @once(tensor<2xi32>) -> (tensor<2xf32>, tensor<2xi1>)

@@ -3,8 +3,9 @@
 // The ops of the model, step and storage phases check themselves. A stage needs its
 // function,
 
+boa.input @tokens from data : tensor<2x4xi32>
 // expected-error @below {{'boa.stage' op expected a function named @none}}
-boa.stage @none(tokens)
+boa.stage @none(@tokens)
 
 // -----
 
@@ -13,8 +14,9 @@ boa.stage @none(tokens)
 boa.group @a repeat 1 {
   boa.param @w : tensor<8xf32> = "ones"
 }
+boa.input @tokens from data : tensor<8xf32>
 // expected-error @below {{'boa.stage' op argument 0 of @f names a parameter that does not exist: @a::@v}}
-boa.stage @f(tokens)
+boa.stage @f(@tokens)
 func.func @f(%v: tensor<8xf32> {boa.param = @a::@v}) {
   return
 }
@@ -26,8 +28,9 @@ func.func @f(%v: tensor<8xf32> {boa.param = @a::@v}) {
 boa.group @a repeat 1 {
   boa.param @w : tensor<8xf32> = "ones"
 }
+boa.input @tokens from data : tensor<4xf32>
 // expected-error @below {{'boa.stage' op argument 0 of @f has type 'tensor<4xf32>' but @a::@w has type 'tensor<8xf32>'}}
-boa.stage @f(tokens)
+boa.stage @f(@tokens)
 func.func @f(%w: tensor<4xf32> {boa.param = @a::@w}) {
   return
 }

@@ -6,9 +6,9 @@
 
 // Of the stages, the one with dropout takes keys, behind x and before the result of another stage.
 
-// CHECK:      boa.stage @a_forward(tokens){{$}}
-// CHECK:      boa.stage @b_forward(@a_forward, dropout_keys, @a_forward) repeat 3
-// CHECK:      boa.stage @c_forward(@b_forward, targets){{$}}
+// CHECK:      boa.stage @a_forward(@tokens){{$}}
+// CHECK:      boa.stage @b_forward(@a_forward, @dropout_keys, @a_forward) repeat 3
+// CHECK:      boa.stage @c_forward(@b_forward, @targets){{$}}
 // CHECK:      func.func @b_forward(%x: tensor<1x4x8xf32>, %dropout_keys: tensor<1x4xi32>, %a: tensor<1x4x8xf32>, %w
 // CHECK:      boa.dropout %a keys %dropout_keys : tensor<1x4xi32> by 2.500000e-01 site 3 : tensor<1x4x8xf32>
 // BOTH:       func.func @b_forward(%x: tensor<1x4x8xf32>, %document_starts: tensor<1x4xi32>, %dropout_keys: tensor<1x4xi32>, %a
@@ -18,14 +18,14 @@
 
 // STEP:       func.func @b_backward(%x: tensor<1x4x8xf32>, %dropout_keys: tensor<1x4xi32>, %a: tensor<1x4x8xf32>
 // STEP-COUNT-2: boa.dropout {{.*}} keys %dropout_keys : tensor<1x4xi32> by 2.500000e-01 site 3
-// STEP:       boa.storage @dropout_keys[3, 2] : tensor<1x4xi32> on device role dropout_keys
+// STEP:       boa.storage @input.dropout_keys[3, 2] : tensor<1x4xi32> on device role input
 // STEP:       boa.step @step
-// STEP:       boa.read @dropout_keys[%l, %m
+// STEP:       boa.read @input.dropout_keys[%l, %m
 // STEP:       boa.call @b_forward
-// STEP:       boa.read @dropout_keys[%l, %m
+// STEP:       boa.read @input.dropout_keys[%l, %m
 // STEP:       boa.call @b_backward
 // STEP:       boa.step @evaluate
-// STEP:       boa.read @dropout_keys[%l, %m
+// STEP:       boa.read @input.dropout_keys[%l, %m
 
 // It is no part of the computation that a state belongs to.
 
@@ -41,9 +41,11 @@ module {
   boa.group @params.b repeat 3 {
     boa.param @w : tensor<8x8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<1x4xi32>
+  boa.input @targets from data : tensor<1x4xi32>
+  boa.stage @a_forward(@tokens)
   boa.stage @b_forward(@a_forward, @a_forward) repeat 3
-  boa.stage @c_forward(@b_forward, targets)
+  boa.stage @c_forward(@b_forward, @targets)
   func.func @a_forward(%x: tensor<1x4xi32>, %w: tensor<16x8xf32> {boa.param = @params.a::@w}) -> tensor<1x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<1x4xi32>) -> tensor<1x4x8xf32>
     return %0 : tensor<1x4x8xf32>

@@ -94,10 +94,12 @@ module {
   boa.group @head repeat 1 {
     boa.param @w : tensor<8x4xf32> = "ones"
   }
-  boa.stage @embed_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @embed_forward(@tokens)
   boa.stage @block_forward(@embed_forward, @embed_forward[1], @embed_forward[2]) repeat 3
   boa.stage @other_forward(@embed_forward) repeat 2
-  boa.stage @head_forward(@block_forward, targets, @other_forward, @embed_forward, @block_forward[2])
+  boa.stage @head_forward(@block_forward, @targets, @other_forward, @embed_forward, @block_forward[2])
 
   func.func @embed_forward(%tokens: tensor<2x4xi32>, %table: tensor<16x8xf32> {boa.param = @embed::@table}) -> (tensor<2x4x8xbf16>, tensor<2x4x8xf32>, tensor<2x4xi32>) {
     %0 = boa.embedding %table, %tokens : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>

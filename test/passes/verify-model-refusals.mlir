@@ -4,7 +4,8 @@
 
 // expected-error @below {{expected at least two stages but found 1}}
 module {
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<f32> {
     %0 = arith.constant dense<0.0> : tensor<f32>
     return %0 : tensor<f32>
@@ -15,10 +16,11 @@ module {
 
 // A model learns from tokens,
 
-// expected-error @below {{expected a stage that takes the tokens}}
+// expected-error @below {{expected an input @tokens}}
 module {
+  boa.input @targets from data : tensor<2x4xi32>
   boa.stage @a_forward()
-  boa.stage @b_forward(@a_forward, targets)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward() -> tensor<2x4xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4xf32>
     return %0 : tensor<2x4xf32>
@@ -34,9 +36,11 @@ module {
 // of which all stages take the same,
 
 module {
-  boa.stage @a_forward(tokens)
-  // expected-error @below {{'boa.stage' op takes tokens 'tensor<2x5xi32>', which another stage takes as 'tensor<2x4xi32>'}}
-  boa.stage @b_forward(@a_forward, targets, tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  // expected-error @below {{'boa.stage' op takes 'tensor<2x5xi32>' of @tokens, which is 'tensor<2x4xi32>'}}
+  boa.stage @b_forward(@a_forward, @targets, @tokens)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4xf32>
     return %0 : tensor<2x4xf32>
@@ -52,10 +56,12 @@ module {
 // and from what stages return.
 
 module {
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
   // expected-error @below {{'boa.stage' op returns what no later stage takes}}
   boa.stage @b_forward(@a_forward)
-  boa.stage @c_forward(@a_forward, targets)
+  boa.stage @c_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4xf32>
     return %0 : tensor<2x4xf32>
@@ -71,13 +77,116 @@ module {
 
 // -----
 
-// An input is one that a trainer has.
+// An input is one that a trainer has, where it is known what is trained on,
 
 module {
-  // expected-error @below {{'boa.stage' op takes loss: expected tokens, targets, document_starts, dropout_keys or the result of a stage}}
-  boa.stage @a_forward(loss)
-  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xi32> {
+  boa.config @train { batch = 2 : i64 }
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  // expected-error @below {{'boa.input' op expected tokens, targets, document_starts or dropout_keys, which a trainer has, but found pixels}}
+  boa.input @pixels from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets, @pixels)
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>, %p: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// not named as a storage of the compiler,
+
+module {
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  // expected-error @below {{'boa.input' op has the name of a storage or step that is made of the model: expected another one than @loss}}
+  boa.input @loss from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets, @loss)
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>, %p: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+module {
+  boa.optimizer @sgd {} states {speed = f32}
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  // expected-error @below {{'boa.input' op has the name of a storage or step that is made of the model: expected another one than @speed}}
+  boa.input @speed from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets, @speed)
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>, %p: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// taken by a stage,
+
+module {
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  // expected-error @below {{'boa.input' op is taken by no stage}}
+  boa.input @pixels from data : tensor<2x3x4xf32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// and known to the stage. Of some, later passes look for one argument.
+
+module {
+  boa.input @tokens from data : tensor<2x4xi32>
+  // expected-error @below {{'boa.stage' op takes @pixels, which is no input and no earlier stage}}
+  boa.stage @a_forward(@tokens, @pixels)
+  func.func @a_forward(%x: tensor<2x4xi32>, %p: tensor<2x3x4xf32>) -> tensor<2x4xi32> {
     return %x : tensor<2x4xi32>
+  }
+}
+
+// -----
+
+module {
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  // expected-error @below {{'boa.stage' op takes @targets twice}}
+  boa.stage @b_forward(@a_forward, @targets, @targets)
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>, %p: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
   }
 }
 
@@ -86,9 +195,11 @@ module {
 // A result is one that its stage returns.
 
 module {
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
   // expected-error @below {{'boa.stage' op takes result 1 of @a_forward, which returns 1}}
-  boa.stage @b_forward(@a_forward[1], targets)
+  boa.stage @b_forward(@a_forward[1], @targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4xf32>
     return %0 : tensor<2x4xf32>
@@ -104,10 +215,12 @@ module {
 // Storages of results are named after them.
 
 module {
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
   // expected-error @below {{'boa.stage' op expected a name of its own but a.1 is that of an earlier stage, or of a result of one}}
   boa.stage @a.1_forward(@a_forward)
-  boa.stage @b_forward(@a.1_forward, targets)
+  boa.stage @b_forward(@a.1_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> (tensor<2x4xf32>, tensor<2x4xi32>) {
     %0 = arith.constant dense<0.0> : tensor<2x4xf32>
     return %0, %x : tensor<2x4xf32>, tensor<2x4xi32>
@@ -129,9 +242,11 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
-  // expected-error @below {{'boa.stage' op takes 'tensor<2x4x16xf32>' as the result of @a_forward, which returns 'tensor<2x4x8xf32>'}}
-  boa.stage @b_forward(@a_forward, targets)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  // expected-error @below {{'boa.stage' op takes 'tensor<2x4x16xf32>' of @a_forward, which is 'tensor<2x4x8xf32>'}}
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -150,7 +265,8 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
   // expected-error @below {{'boa.stage' op expected the last stage to take the targets}}
   boa.stage @b_forward(@a_forward)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
@@ -168,9 +284,11 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
   // expected-error @below {{'boa.stage' op expected the last stage to return a scalar loss but found 'tensor<2x4x8xf32>'}}
-  boa.stage @b_forward(@a_forward, targets)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -188,9 +306,11 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
   // expected-error @below {{'boa.stage' op expected the last stage to return a loss of f32 but found 'tensor<bf16>'}}
-  boa.stage @b_forward(@a_forward, targets)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -210,10 +330,12 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
   // expected-error @below {{'boa.stage' op repeats, so its result must have the type of its input: 'tensor<2x4x8xf32>' but it returns 'tensor<2x4x4xf32>'}}
   boa.stage @b_forward(@a_forward) repeat 2
-  boa.stage @c_forward(@b_forward, targets)
+  boa.stage @c_forward(@b_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -236,11 +358,13 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
   boa.stage @b_forward(@a_forward) repeat 2
   // expected-error @below {{'boa.stage' op expected a name of its own but b is that of an earlier stage, or of a result of one}}
   boa.stage @b_forward(@b_forward) repeat 3
-  boa.stage @c_forward(@b_forward, targets)
+  boa.stage @c_forward(@b_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -263,10 +387,12 @@ module {
   boa.group @b repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
-  // expected-error @below {{'boa.stage' op carries tokens from layer to layer: expected the result of a stage}}
-  boa.stage @l_forward(tokens, @a_forward) repeat 2
-  boa.stage @c_forward(@l_forward[1], targets)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  // expected-error @below {{'boa.stage' op carries @tokens from layer to layer: expected the result of a stage}}
+  boa.stage @l_forward(@tokens, @a_forward) repeat 2
+  boa.stage @c_forward(@l_forward[1], @targets)
   func.func @a_forward(%t: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -291,10 +417,12 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
-  // expected-error @below {{'boa.stage' op takes the result of @b_forward, which is no earlier stage}}
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  // expected-error @below {{'boa.stage' op takes @b_forward, which is no input and no earlier stage}}
   boa.stage @b_forward(@a_forward, @b_forward) repeat 2
-  boa.stage @c_forward(@b_forward, targets)
+  boa.stage @c_forward(@b_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -317,10 +445,12 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
-  // expected-error @below {{'boa.stage' op takes the result of @c_forward, which is no earlier stage}}
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  // expected-error @below {{'boa.stage' op takes @c_forward, which is no input and no earlier stage}}
   boa.stage @b_forward(@a_forward, @c_forward) repeat 2
-  boa.stage @c_forward(@b_forward, targets)
+  boa.stage @c_forward(@b_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -343,10 +473,12 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
-  // expected-error @below {{'boa.stage' op takes the result of @a_forward twice}}
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  // expected-error @below {{'boa.stage' op takes @a_forward twice}}
   boa.stage @b_forward(@a_forward, @a_forward, @a_forward) repeat 2
-  boa.stage @c_forward(@b_forward, targets)
+  boa.stage @c_forward(@b_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -369,10 +501,12 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
   // expected-error @below {{'boa.stage' op takes 2 values but @b_forward has 1 arguments before its parameters}}
   boa.stage @b_forward(@a_forward, @a_forward) repeat 2
-  boa.stage @c_forward(@b_forward, targets)
+  boa.stage @c_forward(@b_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -395,10 +529,12 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
   boa.stage @b_forward(@a_forward)
-  // expected-error @below {{'boa.stage' op takes 'tensor<2x4x4xf32>' as the result of @a_forward, which returns 'tensor<2x4x8xf32>'}}
-  boa.stage @c_forward(@b_forward, targets, @a_forward)
+  // expected-error @below {{'boa.stage' op takes 'tensor<2x4x4xf32>' of @a_forward, which is 'tensor<2x4x8xf32>'}}
+  boa.stage @c_forward(@b_forward, @targets, @a_forward)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -421,10 +557,12 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
   // expected-error @below {{'boa.stage' op takes 1 values but @b_forward has 2 arguments before its parameters}}
   boa.stage @b_forward(@a_forward) repeat 2
-  boa.stage @c_forward(@b_forward, targets)
+  boa.stage @c_forward(@b_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -447,8 +585,10 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
-  boa.stage @c_forward(@a_forward, targets)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @c_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     // expected-error @below {{'arith.addf' op is not a compute op}}
@@ -466,9 +606,11 @@ module {
 // A stage's function has a body,
 
 module {
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
   // expected-error @below {{'boa.stage' op expected a func.func of one block named @a_forward}}
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func private @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32>
   func.func @b_forward(%x: tensor<2x4x8xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
     %0 = arith.constant dense<0.0> : tensor<f32>
@@ -481,9 +623,11 @@ module {
 // the name that later passes look for,
 
 module {
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
   // expected-error @below {{'boa.stage' op expected a function named NAME_forward but found @a}}
-  boa.stage @a(tokens)
-  boa.stage @b_forward(@a, targets)
+  boa.stage @a(@tokens)
+  boa.stage @b_forward(@a, @targets)
   func.func @a(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -499,9 +643,11 @@ module {
 // and computes on tensors of static shape.
 
 module {
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
   // expected-error @below {{'boa.stage' op expected tensors of static shape in the type of @b_forward but found 'f32'}}
-  boa.stage @b_forward(@a_forward, targets)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -520,9 +666,11 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
   // expected-error @below {{'boa.stage' op expected only parameters after the activations of @a_forward but argument 2 is none}}
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %w: tensor<16x8xf32> {boa.param = @a::@w}, %y: tensor<8xf32>) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -541,9 +689,11 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x8xf32> = "ones"
   }
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
   // expected-error @below {{'boa.stage' op takes @a::@w twice: their gradients would be stored in one place}}
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>, %v: tensor<16x8xf32> {boa.param = @a::@w}, %w: tensor<16x8xf32> {boa.param = @a::@w}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %v, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     %1 = boa.embedding %w, %x : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
@@ -564,10 +714,12 @@ module {
   boa.group @other repeat 2 {
     boa.param @w : tensor<8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
   // expected-error @below {{'boa.stage' op repeats 3 times but takes @other::@w of a group that repeats 2 times}}
   boa.stage @block_forward(@a_forward) repeat 3
-  boa.stage @b_forward(@block_forward, targets)
+  boa.stage @b_forward(@block_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -590,10 +742,12 @@ module {
   boa.group @block repeat 1 {
     boa.param @w : tensor<8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
   // expected-error @below {{'boa.stage' op repeats 3 times but takes @block::@w of a group that repeats 1 times}}
   boa.stage @block_forward(@a_forward) repeat 3
-  boa.stage @b_forward(@block_forward, targets)
+  boa.stage @b_forward(@block_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -619,9 +773,11 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
-  // expected-error @below {{'boa.stage' op takes tokens 'tensor<2x8xi32>', but boa.config has micro_batch = 1, context = 8}}
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  // expected-error @below {{'boa.input' op is 'tensor<2x8xi32>', but boa.config has micro_batch = 1, context = 8: expected i32 for each token}}
+  boa.input @tokens from data : tensor<2x8xi32>
+  boa.input @targets from data : tensor<2x8xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<4x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
     %0 = boa.embedding %w, %x : (tensor<4x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
     return %0 : tensor<2x8x4xf32>
@@ -643,9 +799,11 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
-  // expected-error @below {{'boa.stage' op takes tokens 'tensor<2x8xi32>', but boa.config has micro_batch = 2, context = 16}}
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  // expected-error @below {{'boa.input' op is 'tensor<2x8xi32>', but boa.config has micro_batch = 2, context = 16: expected i32 for each token}}
+  boa.input @tokens from data : tensor<2x8xi32>
+  boa.input @targets from data : tensor<2x8xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<4x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
     %0 = boa.embedding %w, %x : (tensor<4x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
     return %0 : tensor<2x8x4xf32>
@@ -667,9 +825,11 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<4x4xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
-  // expected-error @below {{'boa.stage' op takes targets 'tensor<2x9xi32>', but boa.config has micro_batch = 2, context = 8}}
-  boa.stage @b_forward(@a_forward, targets)
+  boa.input @tokens from data : tensor<2x8xi32>
+  // expected-error @below {{'boa.input' op is 'tensor<2x9xi32>', but boa.config has micro_batch = 2, context = 8: expected i32 for each token}}
+  boa.input @targets from data : tensor<2x9xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<4x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
     %0 = boa.embedding %w, %x : (tensor<4x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
     return %0 : tensor<2x8x4xf32>
@@ -691,8 +851,10 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x4xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  boa.input @tokens from data : tensor<2x8xi32>
+  boa.input @targets from data : tensor<2x8xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<16x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
     // expected-error @below {{'boa.embedding' op has a table of 16 tokens, but boa.config has vocab = 256}}
     %0 = boa.embedding %w, %x : (tensor<16x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
@@ -715,8 +877,10 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<5x4xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  boa.input @tokens from data : tensor<2x8xi32>
+  boa.input @targets from data : tensor<2x8xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<5x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
     %0 = boa.embedding %w, %x : (tensor<5x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
     return %0 : tensor<2x8x4xf32>
@@ -733,8 +897,10 @@ module {
 // A module brings no step or storage with it: those would be of any size.
 
 module {
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -765,8 +931,10 @@ module {
   boa.group @a repeat 1 {
     boa.param @w : tensor<16x4xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  boa.input @tokens from data : tensor<2x8xi32>
+  boa.input @targets from data : tensor<2x8xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x8xi32>, %w: tensor<16x4xf32> {boa.param = @a::@w}) -> tensor<2x8x4xf32> {
     %0 = boa.embedding %w, %x : (tensor<16x4xf32>, tensor<2x8xi32>) -> tensor<2x8x4xf32>
     return %0 : tensor<2x8x4xf32>
@@ -788,8 +956,10 @@ module {
   boa.config @model {vocab = 4 : i64}
   boa.config @train {batch = 2 : i64}
   boa.config @plan {micro_batch = 2 : i64}
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  boa.input @tokens from data : tensor<2x8xi32>
+  boa.input @targets from data : tensor<2x8xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x8xi32>) -> tensor<2x8x4xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x8x4xf32>
     // expected-error @below {{'boa.attention' op sees the token that it is to predict: expected causal attention for the objective next_token}}
@@ -832,9 +1002,12 @@ module {
 // Starts of documents come behind x and the targets, and are indices.
 
 module {
-  boa.stage @a_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.input @document_starts from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
   // expected-error @below {{'boa.stage' op takes 3 values but @b_forward has 2 arguments before its parameters}}
-  boa.stage @b_forward(@a_forward, targets, document_starts)
+  boa.stage @b_forward(@a_forward, @targets, @document_starts)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4xf32>
     return %0 : tensor<2x4xf32>
@@ -850,10 +1023,13 @@ module {
 module {
   boa.config @train { batch = 2 : i64 }
   boa.config @plan { micro_batch = 2 : i64 }
-  boa.stage @a_forward(tokens)
-  // expected-error @below {{'boa.stage' op takes the starts of documents 'tensor<2x4xf32>', but boa.config has micro_batch = 2}}
-  boa.stage @b_forward(@a_forward, document_starts) repeat 3
-  boa.stage @c_forward(@b_forward, targets)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  // expected-error @below {{'boa.input' op is 'tensor<2x4xf32>', but boa.config has micro_batch = 2: expected i32 for each token}}
+  boa.input @document_starts from data : tensor<2x4xf32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @document_starts) repeat 3
+  boa.stage @c_forward(@b_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4xf32>
     return %0 : tensor<2x4xf32>
@@ -872,8 +1048,11 @@ module {
 // No other indices are starts of documents.
 
 module {
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets, document_starts)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.input @document_starts from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets, @document_starts)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -892,8 +1071,11 @@ module {
 // Keys of dropout come behind them, and nothing else is one.
 
 module {
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets, dropout_keys)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.input @dropout_keys from seed : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets, @dropout_keys)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -911,8 +1093,10 @@ module {
 // What later phases set is not taken for their own.
 
 module {
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   // expected-error @below {{'func.func' op has boa.saved, which belongs to a later phase}}
   func.func @a_forward(%x: tensor<2x4xi32> {boa.saved}) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
@@ -927,8 +1111,10 @@ module {
 // -----
 
 module {
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -945,9 +1131,11 @@ module {
 // No tensor is empty, or larger than 64 bits count.
 
 module {
+  boa.input @tokens from data : tensor<0x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
   // expected-error @below {{'boa.stage' op expected tensors of 1 to 2^40 elements of whole bytes in the type of @a_forward but found 'tensor<0x4xi32>'}}
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<0x4xi32>) -> tensor<2x4x8xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -963,8 +1151,10 @@ module {
 // Names that later phases give are free.
 
 module {
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4xf32>
     return %0 : tensor<2x4xf32>
@@ -987,8 +1177,10 @@ module {
   boa.group @speed.a repeat 1 {
     boa.param @w : tensor<8xf32> = "ones"
   }
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4xf32>
     return %0 : tensor<2x4xf32>
@@ -1004,8 +1196,10 @@ module {
 module {
   // expected-error @below {{'boa.optimizer' op has the name of a storage or step that is made of the model: expected another one than @evaluate}}
   boa.optimizer @evaluate {} states {}
-  boa.stage @a_forward(tokens)
-  boa.stage @b_forward(@a_forward, targets)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
   func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
     %0 = arith.constant dense<0.0> : tensor<2x4xf32>
     return %0 : tensor<2x4xf32>

@@ -84,13 +84,13 @@ module {
 
 module {
   func.func private @f(tensor<8xi32>, tensor<8xi32>, tensor<8xf32>) -> tensor<8xf32>
-  boa.storage @tokens[1] : tensor<8xi32> on device role tokens
-  boa.storage @targets[1] : tensor<8xi32> on device role targets
+  boa.storage @input.tokens[1] : tensor<8xi32> on device role input
+  boa.storage @input.targets[1] : tensor<8xi32> on device role input
   boa.storage @w[1] : tensor<8xf32> on ssd role weights persistent
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
-    %a = boa.read @tokens[%c0] : tensor<8xi32>
-    %b = boa.read @targets[%c0] : tensor<8xi32>
+    %a = boa.read @input.tokens[%c0] : tensor<8xi32>
+    %b = boa.read @input.targets[%c0] : tensor<8xi32>
     %c = boa.read @w[%c0] : tensor<8xf32>
     %y = boa.call @f(%a, %b, %c) : (tensor<8xi32>, tensor<8xi32>, tensor<8xf32>) -> tensor<8xf32>
     boa.write %y, @w[%c0] : tensor<8xf32>

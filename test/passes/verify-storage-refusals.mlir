@@ -604,12 +604,12 @@ module {
 // What the trainer brings is another in each run: a copy of the last one's is none of it.
 
 module {
-  boa.storage @tokens[1] : tensor<8xi32> on ssd role tokens
-  // expected-error @below {{'boa.step' op retains a copy of @tokens entry 0, which the next run replaces}}
+  boa.storage @input.tokens[1] : tensor<8xi32> on ssd role input
+  // expected-error @below {{'boa.step' op retains a copy of @input.tokens entry 0, which the next run replaces}}
   boa.step @step(%step, %pending) {
     %c0 = arith.constant 0 : index
     %true = arith.constant true
-    %x = boa.prefetch @tokens[%c0] : <tensor<8xi32>, device>
+    %x = boa.prefetch @input.tokens[%c0] : <tensor<8xi32>, device>
     boa.launch @k reads(%x : <tensor<8xi32>, device>)
     boa.release %x retain %true : <tensor<8xi32>, device>
   }

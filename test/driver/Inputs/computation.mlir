@@ -12,8 +12,10 @@ module @odd {
   boa.group @params.head repeat 1 {
     boa.param @w : tensor<4xf32> = "ones"
   }
-  boa.stage @embed_forward(tokens)
-  boa.stage @head_forward(@embed_forward, targets)
+  boa.input @tokens from data : tensor<2x3xi32>
+  boa.input @targets from data : tensor<2x3xi32>
+  boa.stage @embed_forward(@tokens)
+  boa.stage @head_forward(@embed_forward, @targets)
   func.func @embed_forward(%tokens: tensor<2x3xi32>,
       %table: tensor<7x4xf32> {boa.param = @params.embed::@"odd\0A\22name"}) -> tensor<2x3x4xbf16> {
     %narrow = boa.cast %table : tensor<7x4xf32> to tensor<7x4xbf16>

@@ -41,9 +41,11 @@ module {
   boa.group @params.head repeat 1 {
     boa.param @n : tensor<64xf32> = "ones"
   }
-  boa.stage @embed_forward(tokens)
+  boa.input @tokens from data : tensor<2x16xi32>
+  boa.input @targets from data : tensor<2x16xi32>
+  boa.stage @embed_forward(@tokens)
   boa.stage @block_forward(@embed_forward) repeat 3
-  boa.stage @head_forward(@block_forward, targets)
+  boa.stage @head_forward(@block_forward, @targets)
 
   // Activations are bf16, also between layers; parameters, what is known of a row and
   // the loss are f32.

@@ -112,7 +112,7 @@ private:
     StorageOp carry = declare("carry", {microBatches()}, activation, Role::checkpoints, false);
     StorageOp out = declare("out", {microBatches()}, activation, Role::logits, false);
     builder.setInsertionPointToStart(micro.getBlock());
-    write(call("begin", read(storage("tokens"), m())), carry, m());
+    write(call("begin", read(storage("input.tokens"), m())), carry, m());
     for (LoopOp loop : layers)
       if (random.chance(0.6)) {
         random.chance(0.5) ? builder.setInsertionPointToStart(loop.getBlock())
@@ -214,7 +214,7 @@ private:
       Value l = (microOutside ? inner : outer).getInductionVar();
       Value at = (microOutside ? outer : inner).getInductionVar();
       if (writes)
-        write(call("begin", read(storage("tokens"), at)), made, {l, at});
+        write(call("begin", read(storage("input.tokens"), at)), made, {l, at});
       else
         write(call("end", read(made, {l, at})), out, {l, at});
       builder.setInsertionPointAfter(outer);

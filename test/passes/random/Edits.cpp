@@ -249,8 +249,7 @@ private:
     std::vector<StorageOp> storages(module.getOps<StorageOp>().begin(),
                                     module.getOps<StorageOp>().end());
     StorageOp storage = random.pick(storages);
-    if (storage.getRole() == Role::tokens || storage.getRole() == Role::targets ||
-        storage.getRole() == Role::document_starts || storage.getRole() == Role::loss_gradients ||
+    if (storage.getRole() == Role::input || storage.getRole() == Role::loss_gradients ||
         storage.getRole() == Role::weights)
       return false;
     storage.setPersistent(!storage.getPersistent());

@@ -12,6 +12,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -264,10 +265,12 @@ private:
     std::vector<std::string> forward, backward, results, returned, takes;
     for (const Taken &taken : stage.takes) {
       forward.push_back(typeOf(taken));
-      std::string text = taken.input;
-      if (text.empty())
-        text = formatv("@{0}_forward[{1}]", stages[taken.from].name, taken.result);
-      takes.push_back(text);
+      if (taken.input.empty())
+        takes.push_back(formatv("@{0}_forward[{1}]", stages[taken.from].name, taken.result).str());
+      else
+        takes.push_back("@" + taken.input);
+      if (!taken.input.empty() && inputs.insert(taken.input).second)
+        functions += formatv("boa.input @{0} from data : {1}\n", taken.input, typeOf(taken));
     }
     backward = forward;
     if (last)
@@ -332,6 +335,7 @@ private:
   bool saving = false;
   std::vector<Stage> stages;
   std::string groups, functions;
+  llvm::StringSet<> inputs; // that functions declare
 };
 
 } // namespace

@@ -137,14 +137,14 @@ const std::vector<std::string> &oddOps() {
   }) : () -> ()
 }) : () -> ()
 ~
-"boa.storage"() <{dims = array<i64: 9223372036854775807, 3>, homes = [#boa.entry_homes<0, [<ssd, 0>]>], role = 8 : i32, sym_name = "checkpoints.x", type = tensor<4xf32>}> : () -> ()
+"boa.storage"() <{dims = array<i64: 9223372036854775807, 3>, homes = [#boa.entry_homes<0, [<ssd, 0>]>], role = 7 : i32, sym_name = "checkpoints.x", type = tensor<4xf32>}> : () -> ()
 ~
-"boa.storage"() <{dims = array<i64: 3>, homes = [#boa.entry_homes<0, [<ssd, 0>]>], role = 6 : i32, sym_name = "odd.embed", type = tensor<4xi1>}> : () -> ()
+"boa.storage"() <{dims = array<i64: 3>, homes = [#boa.entry_homes<0, [<ssd, 0>]>], role = 5 : i32, sym_name = "odd.embed", type = tensor<4xi1>}> : () -> ()
 ~
 "boa.group"() <{repeat = 1 : i64, sym_name = "empty"}> ({
 }) : () -> ()
 ~
-"boa.stage"() <{callee = @x_forward, takes = [#boa.taken<tokens>, #boa.taken<checkpoints, @x_forward, 1>]}> : () -> ()
+"boa.stage"() <{callee = @x_forward, takes = [#boa.taken<@x>, #boa.taken<@x_forward, 1>]}> : () -> ()
 ~
 "boa.optimizer"() <{hyperparameters = {}, states = {}, sym_name = "o"}> ({
 }, {

@@ -57,9 +57,7 @@ Machine::Machine(ModuleOp module, uint64_t seed) : module(module), garbageState(
 void Machine::bringData() {
   ++batches;
   for (auto &[name, store] : stores)
-    if (Role role = store->op.getRole(); role == Role::tokens || role == Role::targets ||
-                                         role == Role::document_starts ||
-                                         role == Role::loss_gradients)
+    if (Role role = store->op.getRole(); role == Role::input || role == Role::loss_gradients)
       for (size_t i = 0; i < store->home.size(); ++i)
         store->home[i] = {mix(mix(nameHash(name), batches), i), true};
 }

@@ -26,7 +26,7 @@ protected:
     auto module = parseSourceString<ModuleOp>(
         std::string(separate ? "boa.config @machine {memory = \"separate\"}\n" : "") +
             "boa.storage @w[1] : tensor<8xf32> on " + tier + " role weights chunks 2 persistent\n" +
-            "boa.storage @tokens[2] : tensor<8xf32> on device role tokens chunks 2\n" +
+            "boa.storage @input.tokens[2] : tensor<8xf32> on device role input chunks 2\n" +
             "boa.storage @x[2] : tensor<8xf32> on " + tier + " role checkpoints chunks 2\n" +
             "boa.step @step(%step, %pending) {\n" + "%c0 = arith.constant 0 : index\n" +
             "%c1 = arith.constant 1 : index\n%true = arith.constant true\n" + statements + "}\n",
@@ -112,7 +112,8 @@ TEST_F(Interpreter, FaultsAreTold) {
 TEST_F(Interpreter, OnlySumsMayBeReordered) {
   auto loop = [&](const char *order, const char *store) {
     return run("boa.loop micro_batch %m = 0 to 2 " + std::string(order) +
-               " {\n%t = boa.read @tokens[%m] : tensor<8xf32>\n%first = boa.at_first %m\n" + store +
+               " {\n%t = boa.read @input.tokens[%m] : tensor<8xf32>\n%first = boa.at_first %m\n" +
+               store +
                "}\n%s = boa.read @x[%c0] : tensor<8xf32>\nboa.write %s, @w[%c0] : tensor<8xf32>\n");
   };
   const char *add = "boa.accumulate %t, @x[%c0] initial %first : tensor<8xf32>\n";

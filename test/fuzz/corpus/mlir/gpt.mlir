@@ -25,9 +25,11 @@ module {
     boa.param @lnf_w : tensor<8xf32> = "ones"
     boa.param @lnf_b : tensor<8xf32> = "zeros"
   }
-  boa.stage @embed_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @embed_forward(@tokens)
   boa.stage @block_forward(@embed_forward) repeat 2
-  boa.stage @head_forward(@block_forward, targets)
+  boa.stage @head_forward(@block_forward, @targets)
   func.func @embed_forward(%arg0: tensor<2x4xi32>, %arg1: tensor<16x8xf32> {boa.param = @embed::@wte}, %arg2: tensor<4x8xf32> {boa.param = @embed::@wpe}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %arg1, %arg0 : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     %1 = boa.add %0, %arg2 : tensor<2x4x8xf32>, tensor<4x8xf32>

@@ -21,9 +21,11 @@ module {
     boa.param @norm : tensor<8xf32> = "ones"
     boa.param @w : tensor<8x16xf32> = "normal" 2.000000e-02
   }
-  boa.stage @embed_forward(tokens)
+  boa.input @tokens from data : tensor<8x4xi32>
+  boa.input @targets from data : tensor<8x4xi32>
+  boa.stage @embed_forward(@tokens)
   boa.stage @block_forward(@embed_forward) repeat 2
-  boa.stage @head_forward(@block_forward, targets)
+  boa.stage @head_forward(@block_forward, @targets)
   func.func @embed_forward(%arg0: tensor<8x4xi32>, %arg1: tensor<16x8xf32> {boa.param = @embed::@table}) -> tensor<8x4x8xf32> {
     %0 = boa.embedding %arg1, %arg0 : (tensor<16x8xf32>, tensor<8x4xi32>) -> tensor<8x4x8xf32>
     return %0 : tensor<8x4x8xf32>

@@ -13,9 +13,11 @@ module {
   boa.group @head repeat 1 {
     boa.param @ln : tensor<8xf32> = "ones"
   }
-  boa.stage @embed_forward(tokens)
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @embed_forward(@tokens)
   boa.stage @block_forward(@embed_forward) repeat 3
-  boa.stage @head_forward(@block_forward, targets)
+  boa.stage @head_forward(@block_forward, @targets)
   func.func @embed_forward(%arg0: tensor<2x4xi32>, %arg1: tensor<16x8xf32> {boa.param = @embed::@wte}) -> tensor<2x4x8xf32> {
     %0 = boa.embedding %arg1, %arg0 : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
     return %0 : tensor<2x4x8xf32>
@@ -56,8 +58,8 @@ module {
     %dx, %dweight = boa.rms_norm_grad %arg0, %arg2, %4 : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<8xf32>)
     return %2, %dx, %dweight, %5 : tensor<f32>, tensor<2x4x8xf32>, tensor<8xf32>, tensor<16x8xf32>
   }
-  boa.storage @tokens[4] : tensor<2x4xi32> on device role tokens
-  boa.storage @targets[4] : tensor<2x4xi32> on device role targets
+  boa.storage @input.tokens[4] : tensor<2x4xi32> on device role input
+  boa.storage @input.targets[4] : tensor<2x4xi32> on device role input
   boa.storage @loss[4] : tensor<f32> on device role loss
   boa.storage @checkpoints[4, 4] : tensor<2x4x8xf32> on device role checkpoints
   boa.storage @boundary_gradients[4, 4] : tensor<2x4x8xf32> on device role boundary_gradients
@@ -78,7 +80,7 @@ module {
   boa.storage @variance.head[1] : tensor<2048xf32> on device role state persistent
   boa.step @step(%arg0, %arg1) {
     boa.loop micro_batch %arg2 = 0 to 4 forward {
-      %0 = boa.read @tokens[%arg2] : tensor<2x4xi32>
+      %0 = boa.read @input.tokens[%arg2] : tensor<2x4xi32>
       %c0_1 = arith.constant 0 : index
       %1 = boa.read @weights.embed[%c0_1] : tensor<2048xbf16>
       %2 = boa.call @embed_forward(%0, %1) : (tensor<2x4xi32>, tensor<2048xbf16>) -> tensor<2x4x8xf32>
@@ -97,7 +99,7 @@ module {
     boa.loop micro_batch %arg2 = 0 to 4 forward {
       %c3 = arith.constant 3 : index
       %0 = boa.read @checkpoints[%c3, %arg2] : tensor<2x4x8xf32>
-      %1 = boa.read @targets[%arg2] : tensor<2x4xi32>
+      %1 = boa.read @input.targets[%arg2] : tensor<2x4xi32>
       %c0_1 = arith.constant 0 : index
       %2 = boa.read @weights.head[%c0_1] : tensor<2048xbf16>
       %c0_2 = arith.constant 0 : index
@@ -129,7 +131,7 @@ module {
       boa.optimizer_update @block[%arg2] chunks 0 to 1 step %arg0
     }
     boa.loop micro_batch %arg2 = 0 to 4 forward {
-      %0 = boa.read @tokens[%arg2] : tensor<2x4xi32>
+      %0 = boa.read @input.tokens[%arg2] : tensor<2x4xi32>
       %c0_1 = arith.constant 0 : index
       %1 = boa.read @boundary_gradients[%c0_1, %arg2] : tensor<2x4x8xf32>
       %2 = boa.call @embed_backward(%0, %1) : (tensor<2x4xi32>, tensor<2x4x8xf32>) -> tensor<2048xf32>
@@ -144,7 +146,7 @@ module {
   }
   boa.step @evaluate(%arg0, %arg1) {
     boa.loop micro_batch %arg2 = 0 to 4 forward {
-      %0 = boa.read @tokens[%arg2] : tensor<2x4xi32>
+      %0 = boa.read @input.tokens[%arg2] : tensor<2x4xi32>
       %c0 = arith.constant 0 : index
       %1 = boa.read @weights.embed[%c0] : tensor<2048xbf16>
       %2 = boa.call @embed_forward(%0, %1) : (tensor<2x4xi32>, tensor<2048xbf16>) -> tensor<2x4x8xf32>
@@ -163,7 +165,7 @@ module {
     boa.loop micro_batch %arg2 = 0 to 4 forward {
       %c3 = arith.constant 3 : index
       %0 = boa.read @checkpoints[%c3, %arg2] : tensor<2x4x8xf32>
-      %1 = boa.read @targets[%arg2] : tensor<2x4xi32>
+      %1 = boa.read @input.targets[%arg2] : tensor<2x4xi32>
       %c0 = arith.constant 0 : index
       %2 = boa.read @weights.head[%c0] : tensor<2048xbf16>
       %c0_0 = arith.constant 0 : index

@@ -1,4 +1,4 @@
-module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, boa.computes = -1036987196130899281 : i64, boa.workspace = 4096 : i64} {
+module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, boa.computes = 1468578131038529066 : i64, boa.workspace = 4096 : i64} {
   boa.config @machine {
     device_memory = 0 : i64,
     host_memory = 0 : i64
@@ -75,8 +75,8 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
     %9 = boa.add %arg5, %7 : tensor<64x512xf32>, tensor<64x512xf32>
     boa.return %4, %dx, %8, %9 : tensor<f32>, tensor<2x16x512xf32>, tensor<512xf32>, tensor<64x512xf32>
   }
-  boa.storage @tokens[4] : tensor<2x16xi32> on device role tokens
-  boa.storage @targets[4] : tensor<2x16xi32> on device role targets
+  boa.storage @input.tokens[4] : tensor<2x16xi32> on device role input
+  boa.storage @input.targets[4] : tensor<2x16xi32> on device role input
   boa.storage @loss[4] : tensor<f32> on device role loss
   boa.storage @checkpoints[4, 4] : tensor<2x16x512xf32> on [0 to 4: host, 4 to 16: ssd] role checkpoints slots device 4 x 1
   boa.storage @boundary_gradients[4, 4] : tensor<2x16x512xf32> on ssd role boundary_gradients slots device 4 x 1
@@ -129,7 +129,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
     }
     %c0_1 = arith.constant 0 : index
     boa.loop micro_batch %m = 0 to 4 forward {
-      %tokens = boa.prefetch @tokens[%m] : <tensor<2x16xi32>, device>
+      %tokens = boa.prefetch @input.tokens[%m] : <tensor<2x16xi32>, device>
       %y.0 = boa.create @checkpoints[%c0_1, %m] : <tensor<2x16x512xf32>, device>
       boa.launch @embed_forward reads(%tokens, %w.embed : <tensor<2x16xi32>, device>, <tensor<32768xbf16>, device>) writes(%y.0 : <tensor<2x16x512xf32>, device>)
       boa.offload %y.0, @checkpoints[%c0_1, %m] : <tensor<2x16x512xf32>, device>
@@ -183,7 +183,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
     %g.embed = boa.prefetch @gradients.embed[%c0_2] zero %true_9 : <tensor<32768xf32>, device>
     boa.loop micro_batch %m = 0 to 4 forward {
       %x.3 = boa.prefetch @checkpoints[%c3_4, %m] : <tensor<2x16x512xf32>, device>
-      %targets = boa.prefetch @targets[%m] : <tensor<2x16xi32>, device>
+      %targets = boa.prefetch @input.targets[%m] : <tensor<2x16xi32>, device>
       %first = boa.at_first %m
       %first_18 = boa.at_first %m
       %loss = boa.create @loss[%m] : <tensor<f32>, device>
@@ -260,7 +260,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
     %g.embed_15 = boa.prefetch @gradients.embed[%c0_14] zero %false : <tensor<32768xf32>, device>
     %c0_16 = arith.constant 0 : index
     boa.loop micro_batch %m = 0 to 4 forward {
-      %tokens = boa.prefetch @tokens[%m] : <tensor<2x16xi32>, device>
+      %tokens = boa.prefetch @input.tokens[%m] : <tensor<2x16xi32>, device>
       %dy.0 = boa.prefetch @boundary_gradients[%c0_16, %m] : <tensor<2x16x512xf32>, device>
       boa.launch @embed_backward reads(%tokens, %dy.0 : <tensor<2x16xi32>, device>, <tensor<2x16x512xf32>, device>) updates(%g.embed_15 : <tensor<32768xf32>, device>)
       boa.release %tokens : <tensor<2x16xi32>, device>
@@ -336,7 +336,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
     %c0_0 = arith.constant 0 : index
     %w.embed = boa.prefetch @weights.embed[%c0_0] : <tensor<32768xbf16>, device>
     boa.loop micro_batch %m = 0 to 4 forward {
-      %tokens = boa.prefetch @tokens[%m] : <tensor<2x16xi32>, device>
+      %tokens = boa.prefetch @input.tokens[%m] : <tensor<2x16xi32>, device>
       %y.0 = boa.create @checkpoints[%c0, %m] : <tensor<2x16x512xf32>, device>
       boa.launch @embed_forward reads(%tokens, %w.embed : <tensor<2x16xi32>, device>, <tensor<32768xbf16>, device>) writes(%y.0 : <tensor<2x16x512xf32>, device>)
       boa.offload %y.0, @checkpoints[%c0, %m] : <tensor<2x16x512xf32>, device>
@@ -367,7 +367,7 @@ module attributes {boa.arena = 9613312 : i64, boa.arena_device = 53248 : i64, bo
     %w.embed_3 = boa.prefetch @weights.embed[%c0_2] : <tensor<32768xbf16>, device>
     boa.loop micro_batch %m = 0 to 4 forward {
       %x.3 = boa.prefetch @checkpoints[%c3, %m] : <tensor<2x16x512xf32>, device>
-      %targets = boa.prefetch @targets[%m] : <tensor<2x16xi32>, device>
+      %targets = boa.prefetch @input.targets[%m] : <tensor<2x16xi32>, device>
       %loss = boa.create @loss[%m] : <tensor<f32>, device>
       boa.launch @head_forward reads(%x.3, %targets, %w.head, %w.embed_3 : <tensor<2x16x512xf32>, device>, <tensor<2x16xi32>, device>, <tensor<2048xbf16>, device>, <tensor<32768xbf16>, device>) writes(%loss : <tensor<f32>, device>)
       boa.offload %loss, @loss[%m] : <tensor<f32>, device>
