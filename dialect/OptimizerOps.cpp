@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialect/Boa.h"
 #include "runtime/abi/optimizer.h"
+#include "runtime/abi/program.h"
 
 #include "llvm/Support/MathExtras.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -127,7 +128,8 @@ LogicalResult OptimizerOp::verify() {
     // Its storage is @STATE.GROUP: other storages and groups are named alike.
     StringRef name = state.getName();
     const std::string prefix = (name + ".").str();
-    if (symbolizeRole(name) || name == "low" || name.contains('.') ||
+    if (symbolizeRole(name) || llvm::is_contained(kRoles, name) || name == "low" ||
+        name.contains('.') ||
         llvm::is_contained(
             {StringRef(kGroupPrefix), StringRef(kFrozenPrefix), StringRef(kPartsPrefix)}, prefix))
       return emitOpError("expected a state of another name than ") << name;

@@ -60,6 +60,13 @@ boa.optimizer @a {} states {} prepare {
 
 // -----
 
+// A trainer finds the storage of an input by this name.
+
+// expected-error @below {{expected a state of another name than dropout_keys}}
+boa.optimizer @a {} states {dropout_keys = f32}
+
+// -----
+
 // Groups have names of these kinds: @params.a, and the state's storage would be that, too.
 
 // expected-error @below {{expected a state of another name than params}}
