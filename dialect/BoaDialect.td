@@ -107,7 +107,7 @@ def Boa_Role : Boa_Enum<"Role", "the purpose of a storage", [
   "prepared"  // weights in the form that a kernel asks for
 ]>;
 
-def Boa_Source : Boa_Enum<"Source", "where a trainer has an input from", ["data", "seed"]>;
+def Boa_InputSource : Boa_Enum<"InputSource", "where a trainer has an input from", ["data", "seed"]>;
 
 def Boa_EntryPoint : Boa_Enum<
     "EntryPoint", "a function of a compiled program that the trainer calls",

@@ -24,7 +24,7 @@ def Boa_InputOp : Boa_Op<"input", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     Ops know some inputs by name: `tokens` and `targets`, `document_starts` (where the document of
     each token begins in its sequence) and `dropout_keys` (from which random choices follow).
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, Boa_Source:$source,
+  let arguments = (ins SymbolNameAttr:$sym_name, Boa_InputSource:$source,
                        TypeAttrOf<AnyStaticShapeTensor>:$type);
   let assemblyFormat = "$sym_name `from` $source `:` $type attr-dict";
 }

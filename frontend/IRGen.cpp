@@ -67,7 +67,7 @@ public:
         generateGroup(stage, frozen);
     for (StringRef name : {kTokens, kTargets})
       InputOp::create(
-          builder, location(spec.model.position), name, boa::Source::data,
+          builder, location(spec.model.position), name, boa::InputSource::data,
           RankedTensorType::get({microBatch, spec.shape.context}, builder.getI32Type()));
     for (const StageSpec &stage : spec.model.stages)
       generateStage(stage);

@@ -73,7 +73,7 @@ SmallVector<Stage> findStages(ModuleOp module) {
       StageInput &input = stage.inputs.emplace_back();
       if (InputOp given = op.getInput(taken)) {
         input.input = given.getSymName().str();
-        input.ofLayer = given.getSource() == Source::seed;
+        input.ofLayer = given.getSource() == InputSource::seed;
         continue;
       }
       input.stage = numbers.lookup(taken.getFrom().getValue());

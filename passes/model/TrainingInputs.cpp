@@ -40,7 +40,7 @@ BlockArgument addInput(StageOp stage, func::FuncOp func, InputOp input) {
 /// Gives an operand to all ops of a kind that lack it: a number for each row of the first one. The
 /// model has that input from then on.
 template <typename OpT>
-LogicalResult giveInput(ModuleOp module, StringRef name, Source source,
+LogicalResult giveInput(ModuleOp module, StringRef name, InputSource source,
                         MutableOperandRange (OpT::*operand)()) {
   const SmallVector<Stage> stages = findStages(module);
   auto input = module.lookupSymbol<InputOp>(name);
@@ -71,7 +71,7 @@ struct MaskDocuments : impl::MaskDocumentsBase<MaskDocuments> {
   using MaskDocumentsBase::MaskDocumentsBase;
   void runOnOperation() override {
     if (Config(getOperation()).train.document_mask &&
-        failed(giveInput(getOperation(), kDocumentStarts, Source::data,
+        failed(giveInput(getOperation(), kDocumentStarts, InputSource::data,
                          &AttentionOp::getDocumentStartsMutable)))
       signalPassFailure();
   }
@@ -80,7 +80,8 @@ struct MaskDocuments : impl::MaskDocumentsBase<MaskDocuments> {
 struct SeedDropout : impl::SeedDropoutBase<SeedDropout> {
   using SeedDropoutBase::SeedDropoutBase;
   void runOnOperation() override {
-    if (failed(giveInput(getOperation(), kDropoutKeys, Source::seed, &DropoutOp::getKeysMutable)))
+    if (failed(
+            giveInput(getOperation(), kDropoutKeys, InputSource::seed, &DropoutOp::getKeysMutable)))
       signalPassFailure();
   }
 };

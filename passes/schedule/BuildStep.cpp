@@ -106,7 +106,7 @@ private:
       if (predict && input.getSymName() == kTargets)
         continue;
       SmallVector<int64_t> dims{microBatches};
-      if (input.getSource() == Source::seed)
+      if (input.getSource() == InputSource::seed)
         dims.insert(dims.begin(), countInstances(stages));
       declare(Role::input, dims, input.getType(), input.getSymName());
     }

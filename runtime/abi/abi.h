@@ -63,7 +63,7 @@
 extern "C" {
 #endif
 
-#define BOA_ABI_VERSION 14
+#define BOA_ABI_VERSION 15
 
 typedef struct boa_context boa_context;
 
