@@ -26,6 +26,25 @@ namespace boa {
 
 namespace {
 
+/// An input that a trainer has.
+struct TrainerInput {
+  StringRef name;
+  InputSource source;
+};
+constexpr TrainerInput kTrainerInputs[] = {
+    {kTokens, InputSource::data},
+    {kTargets, InputSource::data},
+    {kDocumentStarts, InputSource::data},
+    {kDropoutKeys, InputSource::seed},
+};
+/// Returns null if a trainer has none of that name.
+const TrainerInput *findTrainerInput(StringRef name) {
+  for (const TrainerInput &input : kTrainerInputs)
+    if (input.name == name)
+      return &input;
+  return nullptr;
+}
+
 struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
   using VerifyModelBase::VerifyModelBase;
 
@@ -96,15 +115,20 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
                         [&](StringRef name) { return bool(getConfig(getOperation(), name)); });
   }
 
-  /// Checks that a trainer can fill an input: it has a number for each token. Context may be
-  /// absent.
+  /// Checks that a trainer can fill an input: it has a number for each token, from one source.
+  /// Context may be absent.
   LogicalResult verifyInput(InputOp input) {
     untaken.insert({FlatSymbolRefAttr::get(input.getSymNameAttr()), input});
+    const TrainerInput *known = findTrainerInput(input.getSymName());
+    if (known && input.getSource() != known->source)
+      return input.emitOpError("is from ")
+             << stringifyInputSource(input.getSource()) << ", but a trainer has "
+             << input.getSymName() << " from " << stringifyInputSource(known->source);
     if (!isConfigured())
       return success();
     const Config config(getOperation());
     const int64_t microBatch = config.microBatch(), context = config.model.context;
-    if (!llvm::is_contained({kTokens, kTargets, kDocumentStarts, kDropoutKeys}, input.getSymName()))
+    if (!known)
       return input.emitOpError("expected tokens, targets, document_starts or dropout_keys, which a "
                                "trainer has, but found ")
              << input.getSymName();
@@ -237,6 +261,11 @@ struct VerifyModel : impl::VerifyModelBase<VerifyModel> {
           (of.empty() && symbolizeEntryPoint(name)))
         return symbol.emitOpError("has the name of a storage or step that is made of the model: "
                                   "expected another one than @")
+               << symbol.getName();
+      // A training adds some of them to the model.
+      if (findTrainerInput(symbol.getName()) && !isa<InputOp>(*symbol))
+        return symbol.emitOpError("has the name of an input that a trainer has: expected another "
+                                  "one than @")
                << symbol.getName();
     }
     return success();

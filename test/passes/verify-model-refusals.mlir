@@ -99,6 +99,82 @@ module {
 
 // -----
 
+// from the source that a trainer has it from,
+
+module {
+  // expected-error @below {{'boa.input' op is from seed, but a trainer has tokens from data}}
+  boa.input @tokens from seed : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+module {
+  boa.input @tokens from data : tensor<2x4xi32>
+  // expected-error @below {{'boa.input' op is from seed, but a trainer has targets from data}}
+  boa.input @targets from seed : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+module {
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  // expected-error @below {{'boa.input' op is from seed, but a trainer has document_starts from data}}
+  boa.input @document_starts from seed : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets, @document_starts)
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>, %k: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+module {
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  // expected-error @below {{'boa.input' op is from data, but a trainer has dropout_keys from seed}}
+  boa.input @dropout_keys from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets, @dropout_keys)
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>, %k: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
 // not named as a storage of the compiler,
 
 module {
@@ -1196,6 +1272,50 @@ module {
 module {
   // expected-error @below {{'boa.optimizer' op has the name of a storage or step that is made of the model: expected another one than @evaluate}}
   boa.optimizer @evaluate {} states {}
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+// Nothing else has the name of an input, which a training may add.
+
+module {
+  // expected-error @below {{'boa.group' op has the name of an input that a trainer has: expected another one than @document_starts}}
+  boa.group @document_starts repeat 1 {
+    boa.param @w : tensor<8xf32> = "ones"
+  }
+  boa.input @tokens from data : tensor<2x4xi32>
+  boa.input @targets from data : tensor<2x4xi32>
+  boa.stage @a_forward(@tokens)
+  boa.stage @b_forward(@a_forward, @targets)
+  func.func @a_forward(%x: tensor<2x4xi32>) -> tensor<2x4xf32> {
+    %0 = arith.constant dense<0.0> : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @b_forward(%x: tensor<2x4xf32>, %t: tensor<2x4xi32>) -> tensor<f32> {
+    %0 = arith.constant dense<0.0> : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+
+// -----
+
+module {
+  // expected-error @below {{'boa.group' op has the name of an input that a trainer has: expected another one than @dropout_keys}}
+  boa.group @dropout_keys repeat 1 {
+    boa.param @w : tensor<8xf32> = "ones"
+  }
   boa.input @tokens from data : tensor<2x4xi32>
   boa.input @targets from data : tensor<2x4xi32>
   boa.stage @a_forward(@tokens)
