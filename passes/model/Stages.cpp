@@ -73,7 +73,7 @@ SmallVector<Stage> findStages(ModuleOp module) {
       StageInput &input = stage.inputs.emplace_back();
       if (InputOp given = op.getInput(taken)) {
         input.input = given.getSymName().str();
-        input.ofLayer = given.getSource() == InputSource::seed;
+        input.fromSeed = given.getSource() == InputSource::seed;
         continue;
       }
       input.stage = numbers.lookup(taken.getFrom().getValue());
@@ -84,7 +84,7 @@ SmallVector<Stage> findStages(ModuleOp module) {
     if (stage.repeat > 1)
       for (StageInput &input : MutableArrayRef(stage.inputs).take_front(stage.results.size()))
         input.carried = true;
-    stage.instance = countInstances(stages);
+    stage.seedEntry = countSeedEntries(stages);
     stage.isLayer = stage.repeat > 1 || layers.contains(stage.name);
     auto saves = op.getSaves();
     if (saves || module.lookupSymbol(getFunctionName(stage.name, StageFunction::forward_saving)))
@@ -105,12 +105,12 @@ SmallVector<Stage> findStages(ModuleOp module) {
   return stages;
 }
 
-int64_t countInstances(ArrayRef<Stage> stages) {
+int64_t countSeedEntries(ArrayRef<Stage> stages) {
   if (stages.empty())
     return 0;
   const Stage &last = stages.back();
-  auto isOfLayer = [](const StageInput &each) { return each.ofLayer; };
-  return last.instance + (llvm::any_of(last.inputs, isOfLayer) ? last.repeat : 0);
+  auto isFromSeed = [](const StageInput &each) { return each.fromSeed; };
+  return last.seedEntry + (llvm::any_of(last.inputs, isFromSeed) ? last.repeat : 0);
 }
 
 namespace {

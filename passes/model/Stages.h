@@ -44,7 +44,7 @@ struct EntryRange {
 /// An argument of a stage's function.
 struct StageInput {
   std::string input = {}; // of the model; empty: it takes a result of a stage
-  bool ofLayer = false;   // the input has an entry for each layer
+  bool fromSeed = false;  // the input has an entry for each layer, too (countSeedEntries)
   unsigned stage = 0, result = 0;
   bool carried = false;     // a layer takes what the layer before it returns
   bool hasGradient = false; // the backward function returns it
@@ -72,10 +72,10 @@ struct Stage {
   std::string name;
   int64_t repeat;
   bool last = false;
-  bool isLayer = false; // it repeats, or its group says so
-  bool trains = true;   // its results depend on a trained parameter
-  int64_t saving = 0;   // the last instances, which save activations
-  int64_t instance = 0; // the entry of its first instance in inputs that have one for each layer
+  bool isLayer = false;  // it repeats, or its group says so
+  bool trains = true;    // its results depend on a trained parameter
+  int64_t saving = 0;    // the last instances, which save activations
+  int64_t seedEntry = 0; // of its first instance, in inputs from the seed
   llvm::SmallVector<StageInput, 0> inputs = {};
   llvm::SmallVector<StageResult, 0> results = {};
 
@@ -91,9 +91,9 @@ struct Stage {
 /// The stages of a module, whose entries are not assigned yet.
 llvm::SmallVector<Stage> findStages(mlir::ModuleOp module);
 
-/// The layers that an input may have entries for: the instances of stages that take such an input.
-/// The stages are the first ones of a module.
-int64_t countInstances(llvm::ArrayRef<Stage> stages);
+/// The layers that an input from the seed has entries for: the instances of stages that take any
+/// such input. The stages are the first ones of a module.
+int64_t countSeedEntries(llvm::ArrayRef<Stage> stages);
 
 /// A storage that holds the results of stages.
 struct ResultStorage {
@@ -113,8 +113,8 @@ llvm::SmallVector<ResultStorage> assignEntries(llvm::MutableArrayRef<Stage> stag
 /// Erases the ops of a body whose results nothing uses.
 void eraseDeadOps(mlir::Block &body);
 
-/// Erases the arguments of a function that take what `stage` does, but that it does not use. Returns
-/// their numbers.
+/// Erases the arguments of a function that take what `stage` does, but that it does not use.
+/// Returns their numbers.
 llvm::BitVector eraseUnusedInputs(mlir::func::FuncOp func, const Stage &stage);
 
 /// The function that a stage names: a body of one block on tensors. Null, with an error, for any

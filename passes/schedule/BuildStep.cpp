@@ -107,7 +107,7 @@ private:
         continue;
       SmallVector<int64_t> dims{microBatches};
       if (input.getSource() == InputSource::seed)
-        dims.insert(dims.begin(), countInstances(stages));
+        dims.insert(dims.begin(), countSeedEntries(stages));
       declare(Role::input, dims, input.getType(), input.getSymName());
     }
   }
@@ -236,8 +236,8 @@ private:
       if (input.isResult()) {
         auto [range, moves] = locate(stages, stage, unsigned(i), segment.first);
         inputs.push_back(read(Role::checkpoints, range, moves ? layer : Value(), m));
-      } else if (input.ofLayer) {
-        inputs.push_back(read(Role::input, {shifted(layer, stage.instance), m}, input.input));
+      } else if (input.fromSeed) {
+        inputs.push_back(read(Role::input, {shifted(layer, stage.seedEntry), m}, input.input));
       } else {
         inputs.push_back(read(Role::input, m, input.input));
       }
