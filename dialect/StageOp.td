@@ -18,8 +18,8 @@ def Boa_InputOp : Boa_Op<"input", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     boa.input @dropout_keys from seed : tensor<8x256xi32>
     ```
     The type is that of one micro-batch. An input from `data` has an entry for each micro-batch. One
-    from `seed` has an entry for each layer that takes it, too: it follows from the seed, the step
-    and the layer. Later phases store it in `@input.NAME`.
+    from `seed` has an entry for each layer that takes any input from `seed`, too: it follows from
+    the seed, the step and the layer. Later phases store it in `@input.NAME`.
 
     Ops know some inputs by name: `tokens` and `targets`, `document_starts` (where the document of
     each token begins in its sequence) and `dropout_keys` (from which random choices follow).

@@ -1,7 +1,7 @@
 // RUN: boa-opt %s --boa-differentiate --boa-build-step --boa-verify-step | FileCheck %s
 
 // Each input of a model has its own shape and type. A trainer fills in an entry for each micro-batch;
-// of one from the seed also for each layer that takes it.
+// of one from the seed also for each layer that takes any of these.
 
 // A backward function loses the activations that it does not use, and nothing reads them: the gradient
 // of a sum needs neither operand, that of a product the other one.
