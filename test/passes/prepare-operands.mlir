@@ -127,6 +127,51 @@ module {
 
 // -----
 
+// An outer loop changes the weights behind an inner one: the form is made in each of its iterations,
+// and released there before the change.
+
+// REMARK-NEXT: [Passed] prepare-operands {{.*}}Remark=inner, {{.*}} bytes=4096, launches=4, visits=1
+
+// CHECK: boa.storage @prepared.inner[1]
+// CHECK-LABEL: boa.step @evaluate
+// CHECK: boa.prefetch @w
+// CHECK-NOT: boa.launch
+// CHECK: boa.loop layer
+// CHECK-NEXT: %[[P:.*]] = boa.create @prepared.inner
+// CHECK-NEXT: boa.launch @pack reads(%{{.*}}) writes(%[[P]] :
+// CHECK-NEXT: boa.loop micro_batch
+// CHECK-NEXT: boa.launch @inner {{.*}} prepared(%[[P]] :
+// CHECK-NEXT: }
+// CHECK-NEXT: boa.release %[[P]]
+// CHECK-NEXT: boa.launch @change
+// CHECK-NEXT: }
+module {
+  boa.storage @w[1] : tensor<8xf32> on device role weights persistent
+  boa.kernel @pack() reads [tensor<8xf32>] writes [tensor<16xf32>] {
+    boa.return
+  }
+  boa.kernel @inner() reads [tensor<8xf32>] prepared #boa.prepared<tensor<16xf32> by @pack of [0]> {
+    boa.return
+  }
+  boa.kernel @change() updates [tensor<8xf32>] {
+    boa.return
+  }
+  boa.step @evaluate(%step, %pending) {
+    %c0 = arith.constant 0 : index
+    %w = boa.prefetch @w[%c0] : <tensor<8xf32>, device>
+    boa.loop layer %l = 0 to 3 forward {
+      boa.loop micro_batch %m = 0 to 4 forward {
+        boa.launch @inner reads(%w : <tensor<8xf32>, device>)
+      }
+      boa.launch @change updates(%w : <tensor<8xf32>, device>)
+    }
+    boa.offload %w, @w[%c0] : <tensor<8xf32>, device>
+    boa.release %w : <tensor<8xf32>, device>
+  }
+}
+
+// -----
+
 // Two blocks of memory are left of the limit, one for each of the first forms that ask. The third
 // launch goes without.
 
