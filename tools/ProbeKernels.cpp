@@ -74,22 +74,26 @@ constexpr char kShape[] = "a block of width 768, 512 rows";
 // Functions that take the time
 //===----------------------------------------------------------------------===//
 
-enum Kind { product, prepare, attention, kinds };
-double secondsOf[kinds]; // of the calls since it was set to 0; kernels call from one thread
+/// Of the calls since they were set to 0, by kind. Kernels call from one thread.
+struct Seconds {
+  double product = 0, attention = 0;
+  double prepare = 0; // no kernel of a block makes a form
+};
+Seconds taken;
 
-template <Kind kind, auto function> struct Timed;
-template <Kind kind, typename... Args, void (*function)(Args...)> struct Timed<kind, function> {
+template <auto kind, auto function> struct Timed;
+template <auto kind, typename... Args, void (*function)(Args...)> struct Timed<kind, function> {
   static void call(Args... arguments) {
     const double begin = ProbeNow();
     function(arguments...);
-    secondsOf[kind] += ProbeNow() - begin;
+    taken.*kind += ProbeNow() - begin;
   }
   static HostSymbol symbol(const char *name) { return {name, reinterpret_cast<void *>(call)}; }
 };
 
 std::vector<HostSymbol> timedSymbols() {
   return {
-#define BOA_LIBRARY_CALL(KIND, NAME) Timed<KIND, NAME>::symbol(#NAME),
+#define BOA_LIBRARY_CALL(KIND, NAME) Timed<&Seconds::KIND, NAME>::symbol(#NAME),
 #include "runtime/kernels/library.def"
   };
 }
@@ -143,7 +147,7 @@ public:
   };
   /// Forward and backward of one layer.
   Times run() {
-    std::fill(std::begin(secondsOf), std::end(secondsOf), 0);
+    taken = {};
     const int64_t set = turn++ % kSets;
     std::vector<void *> addresses;
     for (size_t i = 0; i < count; ++i)
@@ -152,13 +156,13 @@ public:
     for (size_t i = 0; i < compiled.program.kernels.size(); ++i)
       if (const Kernel &kernel = compiled.program.kernels[i]; isOfBlock(kernel)) {
         std::vector<void *> list = addresses;
-        if (hasForm(kernel))
-          list[kernel.buffers.size() - 1] = forms.data() + set * formBytes;
+        if (asksForForm(kernel))
+          list[kernel.buffers.size() - 1] =
+              hasForm(kernel) ? forms.data() + set * formBytes : nullptr;
         kernels.table[i](list.data(), workspace.data(), nullptr);
       }
     const double all = ProbeNow() - begin;
-    return {secondsOf[product], secondsOf[attention],
-            all - secondsOf[product] - secondsOf[attention]};
+    return {taken.product, taken.attention, all - taken.product - taken.attention};
   }
 
   /// The compiler's count of the cost of a run, in the format of this block.
@@ -183,7 +187,10 @@ private:
   static bool isOfBlock(const Kernel &kernel) {
     return kernel.name == "block_forward" || kernel.name == "block_backward";
   }
-  /// Whether a training gives a kernel a prepared buffer, which is the last one then.
+  /// Whether a kernel takes a prepared buffer, which may be null. It alone is read and stands
+  /// behind those that are written.
+  static bool asksForForm(const Kernel &kernel) { return !kernel.buffers.back().write; }
+  /// Whether a training has memory for the prepared buffer of a kernel.
   bool hasForm(const Kernel &kernel) const {
     return llvm::any_of(compiled.program.storages, [&](const Storage &storage) {
       return storage.role == "prepared" && storage.name == "prepared." + kernel.name;
