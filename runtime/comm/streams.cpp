@@ -109,7 +109,7 @@ void Streams::Fail(const absl::Status &status) {
   waiting = 0;
 }
 
-void RunCompletions(std::vector<Streams::Completion> completions) {
+void CompleteExchanges(std::vector<Streams::Completion> completions) {
   for (auto &[done, status] : completions)
     done(std::move(status));
 }

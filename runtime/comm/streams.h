@@ -90,7 +90,7 @@ private:
 };
 
 /// Runs callbacks taken from streams.
-void RunCompletions(std::vector<Streams::Completion>);
+void CompleteExchanges(std::vector<Streams::Completion>);
 
 } // namespace boa
 

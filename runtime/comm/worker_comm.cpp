@@ -78,7 +78,7 @@ bool WorkerComm::Take() {
       streams.Fail(absl::CancelledError(absl::StrCat("rank ", rank(), " ends")));
     if (!streams.HasDone())
       return !ends;
-    RunCompletions(streams.TakeDone()); // they may submit
+    CompleteExchanges(streams.TakeDone()); // they may submit
   }
 }
 

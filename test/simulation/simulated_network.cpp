@@ -69,7 +69,7 @@ void SimulatedNetwork::Leave(int32_t rank) {
   while (!streams[rank].Idle() || streams[rank].HasDone()) {
     if (!streams[rank].Idle())
       streams[rank].Fail(absl::CancelledError(absl::StrCat("rank ", rank, " ends")));
-    RunCompletions(streams[rank].TakeDone());
+    CompleteExchanges(streams[rank].TakeDone());
   }
   for (int32_t peer = 0; peer < ranks; ++peer)
     Close(rank, peer, "ended", false);
@@ -149,7 +149,7 @@ void SimulatedNetwork::Do(Event event) {
   Pipe &pipe = PipeOf(event.from, event.to);
   switch (event.kind) {
   case Event::kRun:
-    return RunCompletions(streams[event.to].TakeDone());
+    return CompleteExchanges(streams[event.to].TakeDone());
   case Event::kLearn:
     pipe.known = true;
     return streams[event.to].Close(event.from, absl::UnavailableError(absl::StrCat(
