@@ -137,7 +137,7 @@ module {
 // CHECK: boa.prefetch @w
 // CHECK-NOT: boa.launch
 // CHECK: boa.loop layer
-// CHECK-NEXT: %[[P:.*]] = boa.create @prepared.inner
+// CHECK: %[[P:.*]] = boa.create @prepared.inner
 // CHECK-NEXT: boa.launch @pack reads(%{{.*}}) writes(%[[P]] :
 // CHECK-NEXT: boa.loop micro_batch
 // CHECK-NEXT: boa.launch @inner {{.*}} prepared(%[[P]] :

@@ -187,12 +187,12 @@ def CpuConvertKernelToLLVM : Pass<"cpu-convert-kernel-to-llvm", "::mlir::ModuleO
     ```
     After:
     ```mlir after
-    llvm.func @boa_gemm_f32(i32, i32, i64, i64, i64, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i32, !llvm.ptr, i64)
+    llvm.func @boa_gemm_f32(i32, i32, i64, i64, i64, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i32, !llvm.ptr, i64, !llvm.ptr, i64)
     boa.kernel @k(%p: !llvm.ptr, %workspace: !llvm.ptr) {
     ...
       %null = llvm.mlir.zero : !llvm.ptr
     ...
-      llvm.call @boa_gemm_f32(%transpose_a, %transpose_b, %m, %n, %k, %a, %a_stride, %b, %b_stride, %null, %accumulate, %y, %y_stride) : ...
+      llvm.call @boa_gemm_f32(%transpose_a, %transpose_b, %m, %n, %k, %a, %a_stride, %b, %b_stride, %null, %accumulate, %y, %y_stride, %no_form, %offset) : ...
       boa.return
     ```
   }];
