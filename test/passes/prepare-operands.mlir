@@ -133,7 +133,7 @@ module {
 // REMARK-NEXT: [Passed] prepare-operands {{.*}}Remark=inner, {{.*}} bytes=4096, launches=4, visits=1
 
 // CHECK: boa.storage @prepared.inner[1]
-// CHECK-LABEL: boa.step @evaluate
+// CHECK-NEXT: boa.step @evaluate
 // CHECK: boa.prefetch @w
 // CHECK-NOT: boa.launch
 // CHECK: boa.loop layer
