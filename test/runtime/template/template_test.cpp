@@ -296,11 +296,12 @@ TEST(Template, Limits) {
       limits.steps = 1'000'000;
       limits.bytes = 1 << 20;
     }
-    // A second of a processor: other work beside the test takes none of it.
+    // Five seconds of a processor. The slowest takes 0.5 to 1.6, by machine and by what runs beside
+    // it.
     [[maybe_unused]] const std::clock_t begin = std::clock();
     EXPECT_THAT(Error(text, limits), HasSubstr(message)) << text.substr(0, 200);
 #ifdef NDEBUG
-    EXPECT_LT(std::clock() - begin, CLOCKS_PER_SEC) << text.substr(0, 200);
+    EXPECT_LT(std::clock() - begin, 5 * CLOCKS_PER_SEC) << text.substr(0, 200);
 #endif
   }
   RenderOptions options;

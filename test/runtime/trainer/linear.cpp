@@ -346,8 +346,8 @@ std::string Descriptor(const Options &o) {
       MakeStorage("momentum.embed", "momentum", tier, {1}, elements * 4, 2, true),
       MakeStorage("variance.embed", "variance", tier, {1}, elements * 4, 2, true),
       MakeStorage("gradients.embed", "gradients", tier, {1}, elements * 4, 2, false),
-      MakeStorage("tokens", "tokens", "device", {kMicroBatches}, 4096, 1, false),
-      MakeStorage("targets", "targets", "device", {kMicroBatches}, 4096, 1, false),
+      MakeStorage("input.tokens", "tokens", "device", {kMicroBatches}, 4096, 1, false),
+      MakeStorage("input.targets", "targets", "device", {kMicroBatches}, 4096, 1, false),
       MakeStorage("loss_gradients", "loss_gradients", "device", {kMicroBatches}, 4096, 1, false),
       MakeStorage("loss", "loss", "device", {kMicroBatches}, 4096, 1, false)};
   if (bf16)
