@@ -137,7 +137,7 @@ absl::Status importFolder(const ImportOptions &options) {
   }
   const int64_t context =
       options.context.value_or(options.data.empty() ? defaultContext(*config) : data.context);
-  if (absl::Status status = checkSpec(*config, context); !status.ok())
+  if (absl::Status status = checkContext(*config, context); !status.ok())
     return status;
 
   // The spec, with the names that the folder has.
@@ -149,11 +149,14 @@ absl::Status importFolder(const ImportOptions &options) {
   absl::StatusOr<WeightFiles> files = WeightFiles::Open(options.folder);
   if (!files.ok())
     return files.status();
-  readNames(*config, [&](const std::string &name) { return files->Find(name) != nullptr; }, spec);
-  for (const auto &[name, tensor] : files->tensors())
+  std::vector<std::string> tensors;
+  for (const auto &[name, tensor] : files->tensors()) {
+    tensors.push_back(name);
     if (isUnused(*config, name))
       unused.push_back(name);
-  if (config->family == Family::bert) {
+  }
+  readNames(*config, tensors, spec);
+  if (config->family->masked) {
     absl::StatusOr<int64_t> token = FindMaskToken(options.folder);
     if (!token.ok())
       return token.status();
@@ -161,13 +164,16 @@ absl::Status importFolder(const ImportOptions &options) {
   }
   spec.hasEpochs = !options.data.empty() && data.hasEpochs;
   spec.data = data.call;
-  const std::string text = writeSpec(*config, spec);
+  const absl::StatusOr<std::string> text = writeSpec(*config, spec);
 
   // All of it must compile and fit before anything is written.
   spec.data = data.checked;
+  const absl::StatusOr<std::string> checked = writeSpec(*config, spec);
+  if (!text.ok() || !checked.ok())
+    return text.ok() ? checked.status() : text.status();
   CompileRequest request;
   request.files = {options.spec};
-  request.texts = {{options.spec, writeSpec(*config, spec)}};
+  request.texts = {{options.spec, *checked}};
   absl::StatusOr<Program> program = describeSpec(request);
   if (!program.ok())
     return program.status();
@@ -190,7 +196,7 @@ absl::Status importFolder(const ImportOptions &options) {
   outputs.Add(options.spec);
   outputs.AddFolder(beside, IsNameOfFolder);
   if (status.ok())
-    status = WriteSmallFile(options.spec, text);
+    status = WriteSmallFile(options.spec, *text);
   if (!status.ok())
     return status;
 
@@ -257,8 +263,11 @@ absl::Status exportFolder(const ExportOptions &options) {
   spec.context = program->model.context;
   CompileRequest base = request, expected;
   base.base = true;
+  const absl::StatusOr<std::string> text = writeSpec(*config, spec);
+  if (!text.ok())
+    return text.status();
   expected.files = {"config.json"};
-  expected.texts = {{"config.json", writeSpec(*config, spec)}};
+  expected.texts = {{"config.json", *text}};
   absl::StatusOr<std::string> wanted = canonicalText(expected), found = canonicalText(base);
   if (!wanted.ok() || !found.ok())
     return wanted.ok() ? found.status() : wanted.status();
