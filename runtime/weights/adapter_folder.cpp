@@ -24,8 +24,10 @@ namespace boa {
 namespace {
 
 /// A module as the class of transformers names it. Folders of a model without its head leave the
-/// name of the base out.
+/// name of the base out. What a folder of another model leaves out is not known.
 std::string InClass(const ModelConfig &config, const std::string &module) {
+  if (!config.family)
+    return module;
   const Family &family = *config.family;
   const bool is_whole =
       absl::StartsWith(module, family.base) ||

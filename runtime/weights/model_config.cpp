@@ -111,6 +111,29 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const std::string &folder) {
   return config;
 }
 
+absl::StatusOr<ModelConfig> ReadAnyConfig(const std::string &folder) {
+  absl::StatusOr<ModelConfig> known = ReadModelConfig(folder);
+  if (known.ok())
+    return known;
+  absl::StatusOr<std::string> text = ModelConfigText(folder);
+  if (!text.ok())
+    return text.status();
+  absl::StatusOr<ConfigReader> reader = ConfigReader::Parse(ConfigPath(folder), *text);
+  if (!reader.ok())
+    return reader.status();
+  ModelConfig config;
+  const std::vector<std::string> classes = reader->Words("architectures");
+  config.architecture = classes.empty() ? reader->Word("model_type", "") : classes[0];
+  if (config.architecture.empty())
+    reader->Refuse("architectures", "expected the class of the model");
+  RefuseQuantized(*reader);
+  reader->RefuseLacking();
+  if (!reader->status().ok())
+    return reader->status();
+  config.unknown = std::string(known.status().message());
+  return config;
+}
+
 std::string ShortNumber(double value) {
   constexpr double kWhole = 1e15;
   if (value == std::floor(value) && std::abs(value) < kWhole)

@@ -20,8 +20,10 @@ namespace boa {
 
 /// The keys of config.json, for a computation that Boa has.
 struct ModelConfig {
+  /// Null: no table knows the model, and there are no `values`.
   const Family *family = nullptr;
   std::string architecture; // "LlamaForCausalLM"
+  std::string unknown;      // why no table knows it
   /// By the names of the family's table: "width": 576, "tied": true. Beside them are "deviation" of
   /// initial values, "act" and "exact" of the activation, "turns" as arguments of rotary,
   /// and "window_of_all": all layers have the window.
@@ -41,6 +43,10 @@ struct ModelConfig {
 /// its family. Refuses, by name, a model that has no table, and each key that the table does not
 /// know: it might change the computation. All refusals come at once.
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string &folder);
+
+/// The same of any model: without a family where no table can say what it computes. Refuses what
+/// the language lacks, and quantized weights, which no export writes.
+absl::StatusOr<ModelConfig> ReadAnyConfig(const std::string &folder);
 
 /// The text of FOLDER/config.json, or that of a GGUF file (ConfigOfGguf).
 absl::StatusOr<std::string> ModelConfigText(const std::string &folder);
