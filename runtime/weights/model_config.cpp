@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -32,11 +33,14 @@ void RefuseQuantized(ConfigReader &reader) {
     reader.Refuse("quantization_config", "expected weights that are not quantized");
 }
 
+void RefuseCode(ConfigReader &reader) {
+  if (reader.Has("auto_map"))
+    reader.Refuse("auto_map", "the model brings code of its own, which Boa does not run");
+}
+
 /// Finds the family, by the class that the weights were saved from. Whether Boa has it, so that its
 /// keys are known.
 bool ReadFamily(ConfigReader &reader, ModelConfig &config) {
-  if (reader.Has("auto_map"))
-    reader.Refuse("auto_map", "the model brings code of its own, which Boa does not run");
   RefuseQuantized(reader);
   const std::vector<std::string> classes = reader.Words("architectures");
   const std::string type = reader.Word("model_type", "");
@@ -52,8 +56,12 @@ bool ReadFamily(ConfigReader &reader, ModelConfig &config) {
                                  family.architecture, " alone"));
     config.family = &family;
     config.architecture = family.architecture;
+    const std::vector<std::string> &harmless = family.harmless;
+    if (std::find(harmless.begin(), harmless.end(), "auto_map") == harmless.end())
+      RefuseCode(reader);
     return true;
   }
+  RefuseCode(reader);
   reader.RefuseForm(type.empty() ? "architectures" : "model_type",
                     absl::StrCat("`", type.empty() ? absl::StrJoin(classes, "`, `") : type,
                                  "` is no model that Boa imports: ", absl::StrJoin(known, ", ")));

@@ -113,7 +113,9 @@ ConfigKey &Family::Key(const std::string &name) {
 }
 
 const std::vector<Family> &Families() {
-  static const std::vector<Family> all = {Gpt2(), Llama(), Mistral(), Qwen2(), Qwen3(), Bert()};
+  static const std::vector<Family> all = {Gpt2(),   Llama(),   Mistral(),   Qwen2(), Qwen3(),
+                                          Olmo2(),  Granite(), SeedOss(),   Phi3(),  Starcoder2(),
+                                          Falcon(), Bert(),    Distilbert()};
   return all;
 }
 

@@ -24,11 +24,18 @@ std::string LlamaBegin();
 std::string LlamaEnd();
 
 Family Bert();
+Family Distilbert();
+Family Falcon();
 Family Gpt2();
+Family Granite();
 Family Llama();
 Family Mistral();
+Family Olmo2();
+Family Phi3();
 Family Qwen2();
 Family Qwen3();
+Family SeedOss();
+Family Starcoder2();
 
 } // namespace boa
 

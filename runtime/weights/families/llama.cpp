@@ -12,7 +12,7 @@ Family Llama() {
   Family family = LlamaLike();
   family.name = "llama";
   family.architecture = "LlamaForCausalLM";
-  family.title = "Llama 2 and 3";
+  family.title = "Llama 2 and 3, SmolLM2";
   family.limits = "rotary positions default, linear and llama3";
   for (const ConfigKey &key :
        {Flag("attention_bias", "qkv_bias"), Flag("attention_bias", "out_bias"),

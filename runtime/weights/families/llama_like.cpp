@@ -21,10 +21,10 @@ constexpr char kLayer[] = R"spec(
     {% endif %}
     {{ matrix("o", "width", "heads * head", attn ~ "o_proj", out_bias) }}
     let n = {{ rms("x", "norm1") }}
-    let q = {{ rotary(head_norm(linear("n", "q", qkv_bias), "q_norm", "heads"), "heads") }}
+    let q = {{ rotary(query_scale ~ head_norm(linear("n", "q", qkv_bias), "q_norm", "heads"), "heads") }}
     let k = {{ rotary(head_norm(linear("n", "k", qkv_bias), "k_norm", "kv_heads"), "kv_heads") }}
     let a = attention(q, k, {{ linear("n", "v", qkv_bias) }}, heads, kv_heads = kv_heads, causal{{ window_of_all }})
-    let h = x + {{ linear("a", "o", out_bias) }}
+    let h = x + {{ part_scale }}{{ linear("a", "o", out_bias) }}
 
     param norm2: [width] = ones as "{{ layer }}post_attention_layernorm.weight"
     {{ matrix("gate", "hidden", "width", mlp ~ "gate_proj", hidden_bias) }}
@@ -32,7 +32,7 @@ constexpr char kLayer[] = R"spec(
     {{ matrix("down", "width", "hidden", mlp ~ "down_proj", hidden_bias) }}
     let m = {{ rms("h", "norm2") }}
     let g = {{ activation(linear("m", "gate", hidden_bias)) }} * {{ linear("m", "up", hidden_bias) }}
-    return h + {{ linear("g", "down", hidden_bias) }}
+    return h + {{ part_scale }}{{ linear("g", "down", hidden_bias) }}
   }
 )spec";
 
@@ -51,7 +51,7 @@ model {{ name }}(vocab = {{ vocab }}, context = {{ context }}, width = {{ width 
     kv_heads = {{ kv_heads }}, head = {{ head }}, hidden = {{ hidden }}, depth = {{ depth }}) {
   stage embed(tokens: [context] token) -> [context, width] {
     param table: [vocab, width] = {{ normal }} as "{{ base }}embed_tokens.weight"
-    return embedding(table, tokens)
+    return {{ table_scale }}embedding(table, tokens)
   }
 )spec";
 }
@@ -63,7 +63,7 @@ std::string LlamaEnd() {
     {% if not tied %}
     param w: [vocab, width] = {{ normal }} as "lm_head.weight"
     {% endif %}
-    return cross_entropy(linear({{ rms("x", "norm") }}, transpose({{ "embed.table" if tied else "w" }})), targets)
+    return cross_entropy(linear({{ logits_scale }}{{ rms("x", "norm") }}, transpose({{ "embed.table" if tied else "w" }})), targets)
   }
 }
 )spec";

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from check import HERE, MASKED, boa, bring, check_losses, export, sets, tensors
 
-TARGETS = {"gpt2": '("block.qkv_w", "block.out_w")', "bigcode": '("block.qkv_w", "block.o_w")'}
+TARGETS = {"gpt2": '("block.qkv_w", "block.out_w")', "bigcode": '("block.qkv_w", "block.o_w")',
+           "phi3": '"block.qkv_w"', "falcon": '"block.qkv_w"'}
 PEFT_TARGETS = {"gpt2": '("c_attn", "attn.c_proj")'}
 WHOLE = {"llama": '("lm_head", "norm")', "gpt2": '("ln_1", "ln_f")', "llama-tied": '"embed_tokens"'}
 SETTINGS = ["train.batch=1", "train.steps=10", "train.optimizer.lr=1e-2"]
@@ -126,4 +127,5 @@ def main():
         check_way(name, way, tmp) if way else check(name, tmp)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -65,7 +65,7 @@ def models():
         **SMALL, attention_bias=True, attention_out_bias=False, attention_dropout=0.0,
         residual_dropout=0.0)), half, None
     yield "starcoder2", t.Starcoder2ForCausalLM(t.Starcoder2Config(
-        **six, use_bias=True, norm_epsilon=1e-5, sliding_window=8, residual_dropout=0.0,
+        **{key: six[key] for key in six if key != "rms_norm_eps"}, use_bias=True, norm_epsilon=1e-5, sliding_window=8, residual_dropout=0.0,
         embedding_dropout=0.0, attention_dropout=0.0)), half, None
     yield "phi3", t.Phi3ForCausalLM(t.Phi3Config(**six, pad_token_id=0)), half, None
     yield "falcon", t.FalconForCausalLM(t.FalconConfig(**FALCON)), half, None
@@ -73,8 +73,6 @@ def models():
     yield "bigcode", t.GPTBigCodeForCausalLM(t.GPTBigCodeConfig(**BIGCODE)), half, None
     yield "hunyuan", t.HunYuanDenseV1ForCausalLM(t.HunYuanDenseV1Config(
         **SMALL, tie_word_embeddings=True)), half, None
-    yield "roberta", t.RobertaForMaskedLM(t.RobertaConfig(**{
-        **BERT, "type_vocab_size": 1, "pad_token_id": 1})), half, None
 
 
 def age(folder):
