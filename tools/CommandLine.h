@@ -61,7 +61,7 @@ struct Invocation {
   StoredPlanOptions stored;
   std::string output, emit, cpu, weights, report;
   std::string system;                  // of chat
-  std::string type, shard, like, base; // of export
+  std::string type, shard, config, base; // of export
   bool adapter = false, lora = false;  // of export, of import
   std::optional<int64_t> topK, seed, context, answerLength;
   bool check = false;

@@ -386,7 +386,7 @@ int64_t parseSize(llvm::StringRef text) {
 
 absl::Status runExport(const Invocation &invocation) {
   ExportOptions options{invocation.compile, invocation.train.state, invocation.output,
-                        invocation.like,    invocation.base,        {}};
+                        invocation.config,  invocation.base,        {}};
   options.weights.adapters = invocation.adapter;
   options.weights.bf16 = invocation.type == "bf16";
   if (!invocation.shard.empty())

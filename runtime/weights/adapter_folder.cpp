@@ -24,13 +24,17 @@ namespace boa {
 namespace {
 
 /// A module as the class of transformers names it. Folders of a model without its head leave the
-/// name of the base out.
+/// name of the base out. What a folder of another model leaves out is not known.
 std::string InClass(const ModelConfig &config, const std::string &module) {
-  const bool gpt2 = config.family == Family::gpt2, bert = config.family == Family::bert;
-  const char *base = gpt2 ? "transformer." : bert ? "bert." : "model.";
-  const bool whole = absl::StartsWith(module, base) || module == "lm_head" ||
-                     (bert && absl::StartsWith(module, "cls."));
-  return whole ? module : absl::StrCat(base, module);
+  if (!config.family)
+    return module;
+  const Family &family = *config.family;
+  const bool is_whole =
+      absl::StartsWith(module, family.base) ||
+      std::any_of(family.heads.begin(), family.heads.end(), [&](const std::string &head) {
+        return module == head || (absl::EndsWith(head, ".") && absl::StartsWith(module, head));
+      });
+  return is_whole ? module : absl::StrCat(family.base, module);
 }
 
 /// The modules of all weights that have a name.
@@ -63,8 +67,10 @@ nlohmann::json AdapterConfig(const ModelConfig &config, const AdapterFolder &opt
                              AdapterFacts facts) {
   using Json = nlohmann::json;
   const Json none;
+  const bool makes_text = absl::EndsWith(config.architecture, "ForCausalLM") ||
+                          absl::EndsWith(config.architecture, "LMHeadModel");
   return {{"peft_type", "LORA"},
-          {"task_type", config.family == Family::bert ? none : Json("CAUSAL_LM")},
+          {"task_type", makes_text ? Json("CAUSAL_LM") : none},
           {"base_model_name_or_path", options.base.empty() ? none : Json(options.base)},
           {"revision", none},
           {"inference_mode", true},
@@ -72,7 +78,7 @@ nlohmann::json AdapterConfig(const ModelConfig &config, const AdapterFolder &opt
           {"lora_alpha", ShortNumber(facts.adapter.alpha)},
           {"lora_dropout", facts.dropout},
           {"target_modules", std::move(facts.targets)},
-          {"fan_in_fan_out", config.family == Family::gpt2}, // its Conv1D has [in, out]
+          {"fan_in_fan_out", !facts.adapter.transposed}, // of Conv1D, which has [in, out]
           {"bias", "none"},
           {"init_lora_weights", true},
           {"use_rslora", facts.adapter.rslora},

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace boa {
 
@@ -48,6 +49,25 @@ static const std::set<std::string> &CommonKeys() {
   return keys;
 }
 
+/// Keys that ask for something that the language lacks, and what that is.
+static const std::map<std::string, const char *> &Lacking() {
+  static const std::map<std::string, const char *> lacking = {
+      {"alibi", "positions as a bias of attention"},
+      {"attention_chunk_size", "attention in chunks"},
+      {"attn_logit_softcapping", "soft caps"},
+      {"clip_qkv", "limits of queries and keys"},
+      {"encoder_layers", "a second input of its own length"},
+      {"final_logit_softcapping", "soft caps"},
+      {"kv_lora_rank", "attention of latent keys"},
+      {"linear_num_value_heads", "gated delta rules"},
+      {"mamba_d_state", "scans over time"},
+      {"n_routed_experts", "experts"},
+      {"num_experts", "experts"},
+      {"num_local_experts", "experts"},
+      {"vision_config", "images"}};
+  return lacking;
+}
+
 absl::StatusOr<ConfigReader> ConfigReader::Parse(const std::string &path, const std::string &text) {
   ConfigReader reader;
   reader.path = path;
@@ -79,13 +99,14 @@ void ConfigReader::Refuse(const std::string &key, const std::string &why) {
     faults.push_back(absl::StrCat("key `", prefix, key, "`: ", why));
 }
 
-bool ConfigReader::Good(std::initializer_list<const char *> keys) const {
+bool ConfigReader::Good(const std::vector<std::string> &keys) const {
   return std::none_of(keys.begin(), keys.end(),
-                      [&](const char *key) { return refused.count(key) > 0; });
+                      [&](const std::string &key) { return refused.count(key) > 0; });
 }
 
-void ConfigReader::Agree(std::initializer_list<const char *> names, const char *key, double value) {
-  for (const char *name : names)
+void ConfigReader::Agree(const std::vector<std::string> &names, const std::string &key,
+                         double value) {
+  for (const std::string &name : names)
     if (const nlohmann::json *other = Find(name); other && Good({key})) {
       taken.insert(name);
       if (!other->is_number() || other->get<double>() != value)
@@ -96,15 +117,21 @@ void ConfigReader::Agree(std::initializer_list<const char *> names, const char *
 
 void ConfigReader::Take(const ConfigReader &inner) {
   faults.insert(faults.end(), inner.faults.begin(), inner.faults.end());
+  by_hand |= inner.by_hand;
 }
 
 absl::Status ConfigReader::status() const {
   if (faults.empty())
     return absl::OkStatus();
+  const char *remark =
+      by_hand
+          ? "\n  a spec by hand may serve: behind `as` it names the tensors, boa train --weights "
+            "reads them, boa export --config writes them"
+          : "";
   if (faults.size() == 1)
-    return absl::InvalidArgumentError(absl::StrCat("`", path, "`: ", faults[0]));
-  return absl::InvalidArgumentError(
-      absl::StrCat("`", path, "`: ", faults.size(), " faults\n  ", absl::StrJoin(faults, "\n  ")));
+    return absl::InvalidArgumentError(absl::StrCat("`", path, "`: ", faults[0], remark));
+  return absl::InvalidArgumentError(absl::StrCat("`", path, "`: ", faults.size(), " faults\n  ",
+                                                 absl::StrJoin(faults, "\n  "), remark));
 }
 
 int64_t ConfigReader::Whole(const std::string &key, std::optional<int64_t> fallback, int64_t least,
@@ -206,14 +233,27 @@ ConfigReader ConfigReader::Object(const std::string &key) {
   return inner;
 }
 
-void ConfigReader::Finish(std::initializer_list<const char *> harmless) {
+void ConfigReader::RefuseForm(const std::string &key, const std::string &why) {
+  by_hand = true;
+  Refuse(key, why);
+}
+
+void ConfigReader::RefuseLacking() {
+  for (const auto &[key, value] : values.items())
+    if (auto lacks = Lacking().find(key);
+        lacks != Lacking().end() && !taken.count(key) && IsOn(key))
+      Refuse(key, absl::StrCat("the language has not: ", lacks->second));
+}
+
+void ConfigReader::Finish(const std::vector<std::string> &harmless) {
+  RefuseLacking();
   const std::set<std::string> more(harmless.begin(), harmless.end());
   for (const auto &[key, value] : values.items()) {
-    if (taken.count(key) || more.count(key) || !IsOn(key) || (!key.empty() && key[0] == '_') ||
-        (prefix.empty() && CommonKeys().count(key)))
+    if (taken.count(key) || refused.count(key) || more.count(key) || !IsOn(key) ||
+        (!key.empty() && key[0] == '_') || (prefix.empty() && CommonKeys().count(key)))
       continue;
-    Refuse(key, "Boa does not know it, and it may change the computation; remove it from the file "
-                "if it does not");
+    RefuseForm(key, "Boa does not know it, and it may change the computation; remove it from the "
+                    "file if it does not");
   }
 }
 

@@ -12,7 +12,6 @@
 #include "nlohmann/json.hpp"
 
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <set>
 #include <string>
@@ -49,16 +48,20 @@ public:
   ConfigReader Object(const std::string &key);
 
   void Refuse(const std::string &key, const std::string &why);
+  /// The same of something that a spec by hand may have, though no table has it.
+  void RefuseForm(const std::string &key, const std::string &why);
+  /// Refuses the keys that were not read and ask for something that the language lacks.
+  void RefuseLacking();
   /// Whether no key of these was refused, so that their values can be compared.
-  bool Good(std::initializer_list<const char *> keys) const;
+  bool Good(const std::vector<std::string> &keys) const;
   /// Other names of what `key` names. Refuses those with another value.
-  void Agree(std::initializer_list<const char *> names, const char *key, double value);
+  void Agree(const std::vector<std::string> &names, const std::string &key, double value);
   /// The faults of an object in this one.
   void Take(const ConfigReader &inner);
   /// Refuses each key that was not read. Some change nothing: `harmless`, those of every model,
   /// null, false, and what is empty.
-  void Finish(std::initializer_list<const char *> harmless);
-  /// All faults.
+  void Finish(const std::vector<std::string> &harmless);
+  /// All faults, and whether a spec by hand may serve.
   absl::Status status() const;
 
 private:
@@ -68,7 +71,7 @@ private:
 
   std::string path, prefix;
   nlohmann::json values;
-  bool there = true;
+  bool there = true, by_hand = false;
   std::set<std::string> taken, refused;
   std::vector<std::string> faults; // "key `a`: why"
 };

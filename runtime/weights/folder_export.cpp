@@ -105,11 +105,11 @@ absl::StatusOr<std::vector<Part>> NameParts(const Program &program,
         Part &part = parts[at->second];
         if (!whole && !external.Fits(part.tensor.shape, parameter.shape))
           return absl::FailedPreconditionError(absl::StrCat(
-              "parameter ", own, " has other rows than ", external.name, " of ", kRestFile));
+              "parameter ", own, " has other rows than ", external.name, " of ", rest->path()));
         part.pieces.push_back({&group, entry, &parameter, external.Begin(parameter.elements())});
       }
   // Tensors that the model does not use.
-  if (rest)
+  if (rest && !options.rows_of_rest)
     for (const auto &[name, tensor] : rest->tensors())
       if (!names.count(name)) {
         Part part;

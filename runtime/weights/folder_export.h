@@ -19,7 +19,8 @@
 namespace boa {
 
 struct FolderExport {
-  std::string rest;                    // a file of them; empty: none
+  std::string rest;                    // what no parameter holds: kRestFile, or a whole model
+  bool rows_of_rest = false;           // of `rest` only rows beside parameters, no tensors
   bool bf16 = false;                   // or f32
   bool adapters = false;               // alone: they alone are counted
   int64_t shard_bytes = 5'000'000'000; // of tensors in a file; a larger tensor has its own

@@ -113,7 +113,7 @@ absl::Status exportAdapters(const Program &program, const ModelConfig &config,
   if (!written.ok())
     return IfInterrupted(written.status(), notExported(options.folder));
   llvm::outs() << "wrote " << options.folder << ": adapters of " << written->modules
-               << " modules of " << config.architecture << ", rank " << written->rank
+               << " modules of " << Printable(config.architecture) << ", rank " << written->rank
                << (written->saved ? absl::StrCat(", and ", written->saved, " whole modules") : "")
                << ", " << FormatBytes(written->bytes) << " of " << (bf16 ? "bf16" : "f32") << "\n";
   if (options.base.empty())
@@ -137,7 +137,7 @@ absl::Status importFolder(const ImportOptions &options) {
   }
   const int64_t context =
       options.context.value_or(options.data.empty() ? defaultContext(*config) : data.context);
-  if (absl::Status status = checkSpec(*config, context); !status.ok())
+  if (absl::Status status = checkContext(*config, context); !status.ok())
     return status;
 
   // The spec, with the names that the folder has.
@@ -149,11 +149,14 @@ absl::Status importFolder(const ImportOptions &options) {
   absl::StatusOr<WeightFiles> files = WeightFiles::Open(options.folder);
   if (!files.ok())
     return files.status();
-  readNames(*config, [&](const std::string &name) { return files->Find(name) != nullptr; }, spec);
-  for (const auto &[name, tensor] : files->tensors())
+  std::vector<std::string> tensors;
+  for (const auto &[name, tensor] : files->tensors()) {
+    tensors.push_back(name);
     if (isUnused(*config, name))
       unused.push_back(name);
-  if (config->family == Family::bert) {
+  }
+  readNames(*config, tensors, spec);
+  if (config->family->masked) {
     absl::StatusOr<int64_t> token = FindMaskToken(options.folder);
     if (!token.ok())
       return token.status();
@@ -161,13 +164,16 @@ absl::Status importFolder(const ImportOptions &options) {
   }
   spec.hasEpochs = !options.data.empty() && data.hasEpochs;
   spec.data = data.call;
-  const std::string text = writeSpec(*config, spec);
+  const absl::StatusOr<std::string> text = writeSpec(*config, spec);
 
   // All of it must compile and fit before anything is written.
   spec.data = data.checked;
+  const absl::StatusOr<std::string> checked = writeSpec(*config, spec);
+  if (!text.ok() || !checked.ok())
+    return text.ok() ? checked.status() : text.status();
   CompileRequest request;
   request.files = {options.spec};
-  request.texts = {{options.spec, writeSpec(*config, spec)}};
+  request.texts = {{options.spec, *checked}};
   absl::StatusOr<Program> program = describeSpec(request);
   if (!program.ok())
     return program.status();
@@ -190,7 +196,7 @@ absl::Status importFolder(const ImportOptions &options) {
   outputs.Add(options.spec);
   outputs.AddFolder(beside, IsNameOfFolder);
   if (status.ok())
-    status = WriteSmallFile(options.spec, text);
+    status = WriteSmallFile(options.spec, *text);
   if (!status.ok())
     return status;
 
@@ -224,6 +230,45 @@ absl::Status importFolder(const ImportOptions &options) {
   return absl::OkStatus();
 }
 
+/// The configuration and the spec must be one function, but for adapters.
+static absl::Status checkFunction(const ModelConfig &config, const Program &program,
+                                  const CompileRequest &request, const std::string &like) {
+  SpecOptions spec;
+  spec.context = program.model.context;
+  const absl::StatusOr<std::string> text = writeSpec(config, spec);
+  if (!text.ok())
+    return text.status();
+  CompileRequest base = request, expected;
+  base.base = true;
+  expected.files = {"config.json"};
+  expected.texts = {{"config.json", *text}};
+  absl::StatusOr<std::string> wanted = canonicalText(expected), found = canonicalText(base);
+  if (!wanted.ok() || !found.ok())
+    return wanted.ok() ? found.status() : wanted.status();
+  if (*wanted == *found)
+    return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the spec computes another function than the model of `", like, "/config.json`:\n  ",
+      absl::StrJoin(DescribeDifferences(*wanted, *found), "\n  ")));
+}
+
+/// Where the rows are that no parameter holds: in a file of an import, or in the model itself.
+static absl::Status findRest(const std::string &like, FolderExport &weights) {
+  if (IsGgufName(like))
+    return absl::OkStatus();
+  const absl::Status there = CheckFolderFile(like, kRestFile);
+  if (!there.ok() && !absl::IsNotFound(there))
+    return there;
+  weights.rows_of_rest = !there.ok();
+  std::error_code error;
+  if (there.ok())
+    weights.rest = absl::StrCat(like, "/", kRestFile);
+  else if (std::filesystem::exists(absl::StrCat(like, "/", kWeightsFile), error) ||
+           std::filesystem::exists(absl::StrCat(like, "/", kWeightsIndex), error))
+    weights.rest = like;
+  return absl::OkStatus();
+}
+
 /// A template of a folder has no values of its own.
 static void noteValues(const DataSource &chat) {
   if (!chat.values.empty())
@@ -240,32 +285,32 @@ absl::Status exportFolder(const ExportOptions &options) {
   if (!program.ok())
     return program.status();
   nameHeldAdapters(options.compile, program->train, stderr);
-  const std::string like = options.like.empty() ? FolderBeside(request.files[0]) : options.like;
-  absl::StatusOr<ModelConfig> config = ReadModelConfig(like);
-  if (!config.ok())
-    return absl::Status(config.status().code(),
-                        absl::StrCat(config.status().message(),
-                                     options.like.empty()
-                                         ? "\n  --like FOLDER names a folder with the config.json "
-                                           "and the tokenizer of the model"
+  const std::string like = options.config.empty() ? FolderBeside(request.files[0]) : options.config;
+  const auto namesFolder = [&](const absl::Status &status) {
+    return absl::Status(status.code(),
+                        absl::StrCat(status.message(),
+                                     options.config.empty()
+                                         ? "\n  --config FOLDER names the folder of the model: its "
+                                           "config.json, its tokenizer and, of a spec by hand, "
+                                           "its weights"
                                          : ""));
+  };
+  absl::StatusOr<ModelConfig> config = ReadAnyConfig(like);
+  if (!config.ok())
+    return namesFolder(config.status());
   if (options.weights.adapters && !HasAdapters(*program))
     return absl::FailedPreconditionError(
         "the spec has no adapters: expected adapters = lora(...) in its train block");
-  // The configuration and the spec must be one function, but for adapters.
-  SpecOptions spec;
-  spec.context = program->model.context;
-  CompileRequest base = request, expected;
-  base.base = true;
-  expected.files = {"config.json"};
-  expected.texts = {{"config.json", writeSpec(*config, spec)}};
-  absl::StatusOr<std::string> wanted = canonicalText(expected), found = canonicalText(base);
-  if (!wanted.ok() || !found.ok())
-    return wanted.ok() ? found.status() : wanted.status();
-  if (*wanted != *found)
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the spec computes another function than the model of `", like, "/config.json`:\n  ",
-        absl::StrJoin(DescribeDifferences(*wanted, *found), "\n  ")));
+  if (config->family) {
+    if (absl::Status status = checkFunction(*config, *program, request, like); !status.ok())
+      return status;
+  } else if (auto given = GivenWeights::Open(*program, like, {}, Adapters::may_be_new);
+             !given.ok()) {
+    return namesFolder(
+        absl::Status(given.status().code(),
+                     absl::StrCat(given.status().message(),
+                                  "\n  no table says what the model computes: ", config->unknown)));
+  }
 
   absl::StatusOr<std::string> json = ModelConfigWithType(like, options.weights.bf16);
   if (!json.ok())
@@ -292,13 +337,8 @@ absl::Status exportFolder(const ExportOptions &options) {
     return absl::OkStatus();
   }
   FolderExport weights = options.weights;
-  if (!IsGgufName(like)) {
-    const absl::Status there = CheckFolderFile(like, kRestFile);
-    if (!there.ok() && !absl::IsNotFound(there))
-      return there;
-    if (there.ok())
-      weights.rest = absl::StrCat(like, "/", kRestFile);
-  }
+  if (absl::Status status = findRest(like, weights); !status.ok())
+    return status;
   absl::StatusOr<int64_t> bytes =
       ExportFolder(SystemFiles(), *program, state, options.folder, weights);
   if (!bytes.ok())
@@ -311,11 +351,15 @@ absl::Status exportFolder(const ExportOptions &options) {
   if (!status.ok())
     return status;
   outputs.Keep();
-  llvm::outs() << "wrote " << options.folder << ": " << config->architecture << ", "
+  llvm::outs() << "wrote " << options.folder << ": " << Printable(config->architecture) << ", "
                << FormatBytes(*bytes) << " of " << (options.weights.bf16 ? "bf16" : "f32") << "\n";
   if (!noTokenizer->empty())
     llvm::errs() << "note: " << Printable(*noTokenizer) << "\n";
   noteValues(chat);
+  if (!config->family)
+    llvm::errs() << "note: no table has " << Printable(config->architecture)
+                 << ": names and shapes of " << Printable(like)
+                 << " were compared, not what the model computes\n";
   return absl::OkStatus();
 }
 

@@ -37,14 +37,16 @@ struct ExportOptions {
   CompileRequest compile; // the spec
   std::string state;      // or a commit of it: DIR@STEP, DIR@best
   std::string folder;     // empty or not there yet
-  std::string like;       // with config.json and the tokenizer; empty: those beside the spec
+  std::string config;     // a folder with config.json and the tokenizer; empty: that of the import
   std::string base;       // adapters: the model that they belong to, for adapter_config.json
   FolderExport weights;
 };
 
-/// Writes a folder that transformers opens, config.json last. Refuses a spec that computes
-/// another function than the model of that config.json. Adapters are added to the weights; with
-/// `weights.adapters` they alone are written, as PEFT has them, adapter_config.json last.
+/// Writes a folder that transformers opens, config.json last. Parameters have the names that the
+/// spec gives them. Where a table says what the model of config.json computes, a spec of another
+/// function is refused. Else that folder must have the model's weights: a spec with other tensors,
+/// or other shapes, is refused. Adapters are added to the weights; with `weights.adapters` they
+/// alone are written, as PEFT has them, adapter_config.json last.
 absl::Status exportFolder(const ExportOptions &);
 
 } // namespace boa

@@ -78,9 +78,9 @@ int64_t contextFor(const ImportedData &data, const ModelConfig &config) {
   const int64_t usual = defaultContext(config);
   if (data.lengths.size() == 0)
     return usual;
-  int64_t most = data.conversations ? config.positions : usual;
-  if (config.window > 0 && !config.window_of_all)
-    most = std::min(most, config.window);
+  int64_t most = data.conversations ? config.Number("positions") : usual;
+  if (const int64_t window = config.window_of_some(); window > 0)
+    most = std::min(most, window);
   const int64_t need = std::max(data.lengths.Quantile(kFits), kLeastContext);
   return std::min((need + kRound - 1) / kRound * kRound, most);
 }
@@ -95,7 +95,7 @@ absl::StatusOr<ImportedData> readImportedData(const std::string &data, const std
   if (IsSourceCall(data))
     sources = ParseSources(data, error);
   else
-    sources = {sourceOf(data, tokenizer, config.vocab)};
+    sources = {sourceOf(data, tokenizer, config.Number("vocab"))};
   if (sources.empty())
     return absl::InvalidArgumentError(absl::StrCat("--data ", data, ": ", error));
 
@@ -103,8 +103,8 @@ absl::StatusOr<ImportedData> readImportedData(const std::string &data, const std
   imported.hasEpochs = sources.size() == 1;
   ProgressLine line("measures documents: ");
   SourceOptions options;
-  options.vocab = config.vocab;
-  options.context = config.positions;
+  options.vocab = config.Number("vocab");
+  options.context = config.Number("positions");
   options.cache.show = [&](int64_t bytes, int64_t of) { line.Show(bytes, of); };
   std::vector<DataSource> written = sources, checked = sources;
   for (size_t i = 0; i < sources.size(); ++i) {

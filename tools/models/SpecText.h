@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 
 #include <cstdint>
-#include <functional>
 #include <string>
+#include <vector>
 
 namespace boa {
 
@@ -32,16 +32,15 @@ struct SpecOptions {
 /// The context that an import has unless the user says another.
 int64_t defaultContext(const ModelConfig &);
 
-/// Refuses a context that the model cannot have, and a model that the language cannot express.
-absl::Status checkSpec(const ModelConfig &, int64_t context);
+/// Refuses a context that the model cannot have.
+absl::Status checkContext(const ModelConfig &, int64_t context);
 
 /// The model, its training and its plan, laid out as `boa fmt` does. Parameters carry the names of
-/// their tensors.
-std::string writeSpec(const ModelConfig &, const SpecOptions &);
+/// their tensors. An error is a fault of the family's template.
+absl::StatusOr<std::string> writeSpec(const ModelConfig &, const SpecOptions &);
 
 /// Finds `headAlone` and `gammaBeta` by the names of a folder's tensors.
-void readNames(const ModelConfig &, const std::function<bool(const std::string &)> &has,
-               SpecOptions &);
+void readNames(const ModelConfig &, const std::vector<std::string> &tensors, SpecOptions &);
 
 /// Whether the folder of such a model may have a tensor that its architecture does not use: of
 /// another head that it was trained with.

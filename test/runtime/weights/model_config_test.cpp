@@ -17,6 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 class ModelConfigTest : public testing::Test {
 protected:
@@ -81,10 +82,10 @@ TEST_F(ModelConfigTest, OtherNamesOfKeys) {
                             {"num_attention_heads", 6},
                             {"max_position_embeddings", 64}});
   ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_EQ(config->width, 48);
-  EXPECT_EQ(config->depth, 3);
-  EXPECT_EQ(config->heads, 6);
-  EXPECT_EQ(config->positions, 64);
+  EXPECT_EQ(config->Number("width"), 48);
+  EXPECT_EQ(config->Number("depth"), 3);
+  EXPECT_EQ(config->Number("heads"), 6);
+  EXPECT_EQ(config->Number("positions"), 64);
 }
 
 TEST_F(ModelConfigTest, AllRefusalsComeAtOnce) {
@@ -94,15 +95,20 @@ TEST_F(ModelConfigTest, AllRefusalsComeAtOnce) {
                                    {"rope_scaling", {{"rope_type", "linear"}, {"extra", 1}}},
                                    {"dtype", "int8"},
                                    {"auto_map", {{"AutoModel", "code.Model"}}},
+                                   {"num_local_experts", 8},
                                    {"partial_rotary_factor", 0.5}});
-  EXPECT_THAT(error, HasSubstr("config.json`: 8 faults\n  key `auto_map`: the model brings code"));
+  EXPECT_THAT(error, HasSubstr("config.json`: 9 faults\n  key `auto_map`: the model brings code"));
   for (const char *expected :
        {"\n  key `hidden_size`: expected a whole number",
         "\n  key `logits_scaling`: Boa does not know", "\n  key `hidden_act`: `relu`",
         "\n  key `rope_scaling.factor`: expected a number from 1",
         "\n  key `rope_scaling.extra`: Boa does not know", "\n  key `dtype`: `int8`: expected",
-        "\n  key `partial_rotary_factor`: expected all of each head"})
+        "\n  key `num_local_experts`: the language has not: experts",
+        "\n  key `partial_rotary_factor`: expected all of each head",
+        "\n  a spec by hand may serve: behind `as` it names the tensors"})
     EXPECT_THAT(error, HasSubstr(expected));
+  // No spec has what the language lacks.
+  EXPECT_THAT(Error({{"num_local_experts", 8}}), Not(HasSubstr("by hand")));
   // A fault that follows from another one is not told.
   EXPECT_EQ(Error({{"num_attention_heads", nullptr}}).find("divisor"), std::string::npos);
   // One is as it was.

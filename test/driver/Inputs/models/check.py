@@ -1,6 +1,6 @@
 """check.py TMP MODEL...: imports models of this folder, exports them, and compares the exported tensors
 with the imported ones, bit for bit. Compares logits, and losses of trainings with and without a mask, with those of
-PyTorch (train.py).
+PyTorch (train.py). A model with a spec in this folder is of no family that is imported.
 
 `boa` is found by PATH.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ADAMW = ["train.batch=1", "train.steps=10", "train.optimizer.lr=1e-3"]
+MASKED = ("bert", "distilbert", "roberta")
 PAIRS = f'chat("{HERE}/pairs.jsonl", tokenizer = "{HERE}/letters/tokenizer.json")'
 
 
@@ -67,23 +68,42 @@ def check_logits(name, spec, folder, tmp):
     assert worst < 1e-4 * max(map(abs, expected)), (name, worst, expected, found)
 
 
+def is_by_hand(name):
+    return (HERE / f"{name}.boa").exists()
+
+
+def export(name, spec, *arguments):
+    return boa("export", spec, *arguments, *(["--config", HERE / name] if is_by_hand(name) else []))
+
+
+def bring(name, spec, state=None):
+    """The spec, and a state with the weights of the model."""
+    if not is_by_hand(name):
+        boa("import", HERE / name, "-o", spec, "--context", 16, *(["--state", state] if state else []))
+        return
+    spec.write_text((HERE / f"{name}.boa").read_text())
+    if state: # after a step that is too small to change a weight
+        boa("train", spec, "--weights", HERE / name, "--state", state, "--data", HERE / "text.txt", "--quiet",
+            *sets("train.batch=1", "train.steps=1", "train.optimizer=sgd(lr = 1e-30)"))
+
+
 def check(name, tmp):
     folder, spec, state = HERE / name, tmp / f"{name}.boa", tmp / f"{name}.state"
-    boa("import", folder, "-o", spec, "--state", state, "--context", 16)
+    bring(name, spec, state)
     boa("fmt", "--check", spec)
 
     # What no step has trained goes out as it came in, also in several files. No limit of memory
     # is for it: it holds a few rows.
     narrow = json.loads((folder / "config.json").read_text()).get("dtype") == "bfloat16"
     out = tmp / f"{name}.out"
-    boa("export", spec, "--state", state, "-o", out, "--shard", "20KB",
+    export(name, spec, "--state", state, "-o", out, "--shard", "20KB",
         *sets("machine.device.memory=16KiB", "machine.host.memory=16KiB"),
         *(["--type", "bf16"] if narrow else []))
     assert tensors(out) == tensors(folder), name
     assert len(list(out.glob("*.safetensors"))) > 1
 
     # The losses are PyTorch's: the state's, and those of the folder's weights with the spec.
-    more = sets(*ADAMW, *(["train.objective.probability=0.5"] if name == "bert" else []),
+    more = sets(*ADAMW, *(["train.objective.probability=0.5"] if name in MASKED else []),
                 *(["train.weights=f32"] if narrow else []))
     if name == "llama":
         expected = json.loads((HERE / "losses.json").read_text())[name]["plain"]
@@ -92,10 +112,10 @@ def check(name, tmp):
         said = boa("evaluate", spec, "--state", state, "--data", one)
         assert said.endswith(" over 16 targets in 1 sequence\n"), said
         assert abs(float(said.split("loss ")[1].split(",")[0]) - expected[0]) < 1e-4, said
-    begin = ["--weights", folder, "--state", tmp / f"{name}.other"] if narrow else \
+    begin = ["--weights", folder, "--state", tmp / f"{name}.other"] if narrow or is_by_hand(name) else \
         ["--state", state, "--resume"]
     check_losses(name, "plain", spec, HERE / "text.txt", tmp, *begin, *more)
-    if name != "bert": # which has masks anyway, and predicts no next token
+    if name not in MASKED: # which have masks anyway, and predict no next token
         check_logits(name, spec, folder, tmp)
         check_losses(name, "mask", spec, PAIRS, tmp, "--weights", folder, "--state",
                      tmp / f"{name}.masked", *more)

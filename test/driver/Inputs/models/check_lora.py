@@ -9,9 +9,10 @@ import struct
 import sys
 from pathlib import Path
 
-from check import HERE, boa, check_losses, sets, tensors
+from check import HERE, MASKED, boa, bring, check_losses, export, sets, tensors
 
-TARGETS = {"gpt2": '("block.qkv_w", "block.out_w")'}
+TARGETS = {"gpt2": '("block.qkv_w", "block.out_w")', "bigcode": '("block.qkv_w", "block.o_w")',
+           "phi3": '"block.qkv_w"', "falcon": '"block.qkv_w"'}
 PEFT_TARGETS = {"gpt2": '("c_attn", "attn.c_proj")'}
 WHOLE = {"llama": '("lm_head", "norm")', "gpt2": '("ln_1", "ln_f")', "llama-tied": '"embed_tokens"'}
 SETTINGS = ["train.batch=1", "train.steps=10", "train.optimizer.lr=1e-2"]
@@ -48,7 +49,7 @@ def check_way(name, way, tmp):
     """With PEFT's names, and the state's memory of its adapters."""
     folder, spec, state = HERE / name, tmp / f"{name}.plain.boa", tmp / f"{name}.{way}"
     if not spec.exists():
-        boa("import", folder, "-o", spec, "--context", 16)
+        bring(name, spec)
     targets = PEFT_TARGETS.get(name, '("q_proj", "v_proj")')
     whole = f", modules_to_save = {WHOLE[name]}" if way == "saved" else ""
     adapters = f"train.adapters=lora(rank = 4, alpha = 8, targets = {targets}, rslora = true{whole})"
@@ -70,7 +71,7 @@ def check_way(name, way, tmp):
 
 def check(name, tmp):
     folder, spec, state = HERE / name, tmp / f"{name}.boa", tmp / f"{name}.state"
-    boa("import", folder, "-o", spec, "--context", 16)
+    bring(name, spec)
     targets = TARGETS.get(name, '("block.q_w", "block.v_w")')
     text = spec.read_text().replace("  optimizer =", "  adapters = lora(rank = 4, alpha = 8, "
                                     f"targets = {targets})\n  optimizer =")
@@ -79,7 +80,7 @@ def check(name, tmp):
 
     # The losses are PEFT's.
     settings = SETTINGS + ["train.weights=f32"] # imported ones may be narrow
-    if name == "bert":
+    if name in MASKED:
         settings.append("train.objective.probability=0.5")
     check_losses(name, "lora", spec, HERE / "text.txt", tmp, "--weights", folder, "--state", state,
                  *sets(*settings))
@@ -89,7 +90,7 @@ def check(name, tmp):
 
     # So are the adapters, by name.
     adapter = tmp / f"{name}.adapter"
-    boa("export", spec, "--state", state, "-o", adapter, "--adapter", "--base", name)
+    export(name, spec, "--state", state, "-o", adapter, "--adapter", "--base", name)
     ours, config = compare_adapters(adapter, HERE / "lora" / name)
     theirs = tensors(HERE / "lora" / name)
     for module in config["target_modules"]: # each names one kind, no more
@@ -97,7 +98,7 @@ def check(name, tmp):
 
     # In the folder they are added to the weights, and nothing else has changed.
     out = tmp / f"{name}.out"
-    boa("export", spec, "--state", state, "-o", out)
+    export(name, spec, "--state", state, "-o", out)
     before, after = tensors(folder), tensors(out)
     assert before.keys() == after.keys()
     merged = 0
@@ -126,4 +127,5 @@ def main():
         check_way(name, way, tmp) if way else check(name, tmp)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -16,12 +16,13 @@ they are written here again, from the description of the trainer. The folders in
 their training, as PEFT saves them, those of `saved` behind a dot. B begins with zeros, and A as Boa makes it
 (runtime/weights/initial_values.cpp).
 
-    python3 train.py        (needs torch, transformers and peft)
+    python3 train.py [MODEL...]        (needs torch, transformers and peft; without names it computes all)
 """
 import json
 import math
 import os
 import struct
+import sys
 
 import peft
 import torch
@@ -36,8 +37,13 @@ LLAMA = ["q_proj", "v_proj"]
 # Targets of adapters, and the parameters that a layer of the spec has before its adapters.
 MODELS = {"llama": (LLAMA, 9), "llama-tied": (LLAMA, 9), "llama3": (LLAMA, 9),
           "mistral": (LLAMA, 9), "qwen2": (LLAMA, 12), "qwen3": (LLAMA, 11),
-          "gpt2": (["c_attn", "attn.c_proj"], 12), "bert": (["query", "value"], 16)}
-SAVED = ("llama", "gpt2") # whose adapters are kept
+          "gpt2": (["c_attn", "attn.c_proj"], 12), "bert": (["query", "value"], 16),
+          "olmo2": (LLAMA, 11), "granite": (LLAMA, 9), "seed_oss": (LLAMA, 12),
+          "starcoder2": (LLAMA, 16), "phi3": (["qkv_proj"], 6),
+          "falcon": (["query_key_value"], 6), "distilbert": (["q_lin", "v_lin"], 16),
+          "bigcode": (["c_attn", "attn.c_proj"], 12), "hunyuan": (LLAMA, 11)}
+MASKED = ("bert", "distilbert", "roberta")
+SAVED = ("llama", "gpt2", "bigcode") # whose adapters are kept
 # modules_to_save; "norm" is all of the norms.
 WHOLE = {"llama": ["lm_head", "norm"], "gpt2": ["ln_1", "ln_f"], "llama-tied": ["embed_tokens"]}
 MASK64 = (1 << 64) - 1
@@ -107,7 +113,7 @@ def train(model, parameters, rate, sequence):
 
 
 def read(name):
-    kind = transformers.BertForMaskedLM if name == "bert" else transformers.AutoModelForCausalLM
+    kind = transformers.AutoModelForMaskedLM if name in MASKED else transformers.AutoModelForCausalLM
     # Files store several types.
     return kind.from_pretrained(os.path.join(HERE, name), dtype=torch.float32).double().train()
 
@@ -124,7 +130,7 @@ def adapt(name, **more):
     targets, count = MODELS[name]
     model = peft.get_peft_model(read(name), peft.LoraConfig(
         r=RANK, lora_alpha=ALPHA, target_modules=targets, fan_in_fan_out=name == "gpt2",
-        task_type=None if name == "bert" else "CAUSAL_LM", **more))
+        task_type=None if name in MASKED else "CAUSAL_LM", **more))
     for path, parameter in model.named_parameters():
         if ".lora_A." in path:
             layer = int(next(word for word in path.split(".") if word.isdigit()))
@@ -160,22 +166,25 @@ def go_on(name):
 
 
 def write(name, values):
-    with open(os.path.join(HERE, name), "w") as file:
+    path = os.path.join(HERE, name)
+    with open(path) as file:
+        values = {**json.load(file), **values}
+    with open(path, "w") as file:
         json.dump(values, file, indent=1)
         file.write("\n")
 
 
 def main():
     losses, logits = {}, {}
-    for name in MODELS:
-        plain = masked if name == "bert" else lambda step: text()
+    for name in sys.argv[1:] or MODELS:
+        plain = masked if name in MASKED else lambda step: text()
         model, adapted = read(name), adapt(name)
-        if name != "bert":
+        if name not in MASKED:
             with torch.no_grad():
                 found = model(input_ids=torch.tensor([list(PROMPT)])).logits[0, -1]
             logits[name] = [round(value, 6) for value in found.tolist()]
         losses[name] = {"plain": train(model, model.parameters(), RATE, plain)}
-        if name != "bert":
+        if name not in MASKED:
             model = read(name)
             losses[name]["mask"] = train(model, model.parameters(), RATE, lambda step: pair())
         losses[name]["lora"] = train_adapters(adapted, plain)
