@@ -84,12 +84,12 @@ absl::Status useAdapter(const PeftAdapter &adapter, CompileRequest &compile) {
   const std::optional<frontend::ModelSpec> model = findModel(compile);
   if (!model)
     return absl::OkStatus(); // compiling it says why
-  std::set<std::string> modules;
+  std::set<std::string> tensors;
   for (const frontend::StageSpec &stage : model->stages)
     for (const frontend::ParamSpec &param : stage.params)
       if (!param.external.empty())
-        modules.insert(InBaseModel(ModuleOf(param.external)));
-  const absl::StatusOr<std::string> settings = adapter.SettingsFor(modules);
+        tensors.insert(param.external);
+  const absl::StatusOr<std::string> settings = adapter.SettingsFor(tensors);
   if (!settings.ok())
     return settings.status();
   compile.held = frontend::HeldAdapters{absl::StrCat("`", adapter.folder(), "`"), *settings,

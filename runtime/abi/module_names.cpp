@@ -13,7 +13,9 @@ namespace boa {
 std::string ModuleOf(const std::string &tensor) { return tensor.substr(0, tensor.rfind('.')); }
 
 std::string InBaseModel(const std::string &module) {
-  for (const std::string base : {"model.", "transformer.", "bert."})
+  if (module.rfind("transformer.layer.", 0) == 0) // DistilBERT's, in its base
+    return module;
+  for (const std::string base : {"model.", "transformer.", "bert.", "distilbert."})
     if (module.compare(0, base.size(), base) == 0)
       return module.substr(base.size());
   return module;

@@ -205,6 +205,19 @@ std::string FirstDifference(absl::string_view before, absl::string_view after) {
 
 } // namespace
 
+bool IsTiedTable(const Computation &computation, absl::string_view group,
+                 absl::string_view parameter) {
+  const std::string in_stage = absl::StrCat("@", parameter);
+  const std::string elsewhere = absl::StrCat("@", group, ".", parameter);
+  bool is_table = false, is_more = false;
+  for (const Stage &stage : ParseText(computation.text))
+    for (const Op &op : stage.ops)
+      if (std::find(op.parameters.begin(), op.parameters.end(),
+                    stage.name == group ? in_stage : elsewhere) != op.parameters.end())
+        (op.name == "embedding" ? is_table : is_more) = true;
+  return is_table && is_more;
+}
+
 std::vector<std::string> DescribeDifferences(absl::string_view before, absl::string_view after) {
   std::vector<std::string> lines;
   if (before == after)

@@ -28,6 +28,10 @@ namespace boa {
 /// bounded for any two texts.
 std::vector<std::string> DescribeDifferences(absl::string_view before, absl::string_view after);
 
+/// Whether a parameter is the table of an embedding, and another op takes it, too: the head is tied
+/// to it.
+bool IsTiedTable(const Computation &, absl::string_view group, absl::string_view parameter);
+
 /// Compares the computation of a program with that of `where`: the name of a state or file, for
 /// messages. FailedPrecondition if it is another one and not `allowed`. Returns a message for
 /// the user, or "". For a computation of version 0, StateStore::Open makes the message.

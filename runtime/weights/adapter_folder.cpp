@@ -7,6 +7,7 @@
 #include "runtime/weights/adapter_folder.h"
 
 #include "runtime/abi/parts.h"
+#include "runtime/state/computation.h"
 #include "runtime/weights/adapters.h"
 #include "runtime/weights/folder_files.h"
 #include "runtime/weights/parameter_names.h"
@@ -18,6 +19,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 namespace boa {
@@ -37,15 +39,54 @@ std::string InClass(const ModelConfig &config, const std::string &module) {
   return is_whole ? module : absl::StrCat(family.base, module);
 }
 
-/// The modules of all weights that have a name.
-std::set<std::string> AllModules(const Program &program, const ModelConfig &config) {
-  std::set<std::string> modules;
-  for (const Group &group : program.groups)
+/// All parameters that have a name, by that of their tensor in the class.
+using TensorsByName = std::map<std::string, NamedParameter>;
+TensorsByName AllTensors(const Program &program, const ModelConfig &config) {
+  TensorsByName tensors;
+  for (size_t g = 0; g < program.groups.size(); ++g) {
+    const Group &group = program.groups[g];
     for (int64_t entry = 0; entry < CountWholes(group); ++entry)
-      for (const Parameter &parameter : group.parameters)
-        if (const std::string tensor = ExternalOf(entry, parameter).name; !tensor.empty())
-          modules.insert(InClass(config, ModuleOf(tensor)));
-  return modules;
+      for (size_t p = 0; p < group.parameters.size(); ++p)
+        if (const std::string tensor = ExternalOf(entry, group.parameters[p]).name; !tensor.empty())
+          tensors[InClass(config, ModuleOf(tensor)) + tensor.substr(tensor.rfind('.'))] = {
+              tensor, entry, {int64_t(g), int64_t(p)}};
+  }
+  return tensors;
+}
+
+std::string InPeft(const std::string &module) { return absl::StrCat("base_model.model.", module); }
+
+/// In PEFT a copy of the table is one of the head, too, only if both are saved, each as a whole.
+void SaveTiedHead(const Family &family, const TensorsByName &named, std::set<std::string> &saved,
+                  std::vector<NamedParameter> &tensors) {
+  const std::string table = absl::StrCat(family.base, family.first);
+  const bool has_bias = saved.count(family.tied_head) > 0; // it is trained
+  if (!has_bias && !saved.count(ModuleOf(table)))
+    return;
+  saved.insert(family.tied_head);
+  const auto add = [&](const char *kind, const std::string &of) {
+    if (auto found = named.find(of); found != named.end())
+      tensors.push_back({InPeft(family.tied_head) + kind, found->second.entry, found->second.at});
+  };
+  add(".weight", table);
+  if (!has_bias)
+    add(".bias", family.head_bias);
+}
+
+/// Without a table nobody knows by which name PEFT has the head.
+absl::Status RefuseTiedTable(const Program &program, const ModelConfig &config,
+                             const std::vector<NamedParameter> &wholes) {
+  for (const NamedParameter &whole : wholes) {
+    const Group &group = program.groups[size_t(whole.at.group)];
+    const Parameter &parameter = group.parameters[size_t(whole.at.parameter)];
+    if (!config.family && IsTiedTable(program.computation, group.name, parameter.name))
+      return absl::FailedPreconditionError(absl::StrCat(
+          "parameter ", group.name, ".", parameter.name,
+          " is trained as a whole, and it is the head, too: PEFT saves the head by a name of its "
+          "own, and no table has that of ",
+          config.architecture, "; without --adapter all weights go out"));
+  }
+  return absl::OkStatus();
 }
 
 /// As short as it can be.
@@ -134,11 +175,14 @@ absl::StatusOr<WrittenAdapters> ExportAdapterFolder(const Program &program,
   AdapterFacts facts;
   facts.dropout = program.train.adapter_dropout;
   std::vector<NamedParameter> tensors;
-  const auto prefix = [](const std::string &module) {
-    return absl::StrCat("base_model.model.", module);
-  };
-  const std::set<std::string> all = AllModules(program, config);
-  std::set<std::string> others = all, saved;
+  if (absl::Status status = RefuseTiedTable(program, config, *wholes); !status.ok())
+    return status;
+  const TensorsByName named = AllTensors(program, config);
+  const bool is_tied = config.family && !named.count(config.family->tied_head + ".weight");
+  std::set<std::string> all, saved;
+  for (const auto &[tensor, parameter] : named)
+    all.insert(ModuleOf(tensor));
+  std::set<std::string> others = all;
   std::vector<std::string> targets;
   for (const Adapted &weight : *adapted) {
     targets.push_back(InClass(config, weight.module));
@@ -146,21 +190,20 @@ absl::StatusOr<WrittenAdapters> ExportAdapterFolder(const Program &program,
     facts.adapter = weight.adapter;
     facts.rank = weight.rank;
     tensors.push_back(
-        {absl::StrCat(prefix(targets.back()), ".lora_A.weight"), weight.entry, weight.down});
+        {absl::StrCat(InPeft(targets.back()), ".lora_A.weight"), weight.entry, weight.down});
     tensors.push_back(
-        {absl::StrCat(prefix(targets.back()), ".lora_B.weight"), weight.entry, weight.up});
+        {absl::StrCat(InPeft(targets.back()), ".lora_B.weight"), weight.entry, weight.up});
   }
   for (const NamedParameter &whole : *wholes) {
-    const std::string module = InClass(config, ModuleOf(whole.tensor));
+    std::string module = InClass(config, ModuleOf(whole.tensor));
     const std::string kind = whole.tensor.substr(whole.tensor.rfind('.'));
+    if (is_tied && module + kind == config.family->head_bias)
+      module = config.family->tied_head;
     saved.insert(module);
-    tensors.push_back({prefix(module) + kind, whole.entry, whole.at});
-    // In PEFT a copy of the embedding is one of the head, too, only if both are saved.
-    if (const std::string head = HeadTiedTo(module); !head.empty() && !all.count(head)) {
-      saved.insert(head);
-      tensors.push_back({prefix(head) + kind, whole.entry, whole.at});
-    }
+    tensors.push_back({InPeft(module) + kind, whole.entry, whole.at});
   }
+  if (is_tied)
+    SaveTiedHead(*config.family, named, saved, tensors);
   facts.targets = FindTargetModules(targets, {others.begin(), others.end()});
   facts.saved = FindModulesToSave(saved, all);
   const int64_t rank = facts.rank;

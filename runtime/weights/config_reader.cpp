@@ -117,7 +117,6 @@ void ConfigReader::Agree(const std::vector<std::string> &names, const std::strin
 
 void ConfigReader::Take(const ConfigReader &inner) {
   faults.insert(faults.end(), inner.faults.begin(), inner.faults.end());
-  by_hand |= inner.by_hand;
 }
 
 absl::Status ConfigReader::status() const {
@@ -252,17 +251,18 @@ void ConfigReader::Finish(const std::vector<std::string> &harmless) {
     if (taken.count(key) || refused.count(key) || more.count(key) || !IsOn(key) ||
         (!key.empty() && key[0] == '_') || (prefix.empty() && CommonKeys().count(key)))
       continue;
-    RefuseForm(key, "Boa does not know it, and it may change the computation; remove it from the "
-                    "file if it does not");
+    Refuse(key, "Boa does not know it, and it may change the computation; remove it from the file "
+                "if it does not");
   }
 }
 
-absl::StatusOr<std::string> WithDtype(const std::string &path, const std::string &text,
+absl::StatusOr<std::string> ForExport(const std::string &path, const std::string &text,
                                       const char *dtype) {
   absl::StatusOr<nlohmann::json> config = ParseJson(text);
   if (!config.ok() || !config->is_object())
     return absl::InvalidArgumentError(absl::StrCat(
         "`", path, "`: ", config.ok() ? "expected a JSON object" : config.status().message()));
+  config->erase("auto_map");
   const bool newer = config->contains("dtype");
   if (config->contains("torch_dtype") || !newer)
     (*config)["torch_dtype"] = dtype;

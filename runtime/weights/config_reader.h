@@ -48,7 +48,7 @@ public:
   ConfigReader Object(const std::string &key);
 
   void Refuse(const std::string &key, const std::string &why);
-  /// The same of something that a spec by hand may have, though no table has it.
+  /// The same of a model that a spec by hand may have, though no table has it.
   void RefuseForm(const std::string &key, const std::string &why);
   /// Refuses the keys that were not read and ask for something that the language lacks.
   void RefuseLacking();
@@ -76,8 +76,9 @@ private:
   std::vector<std::string> faults; // "key `a`: why"
 };
 
-/// The text of a configuration with another `dtype`.
-absl::StatusOr<std::string> WithDtype(const std::string &path, const std::string &text,
+/// The text of a configuration with another `dtype`, and without `auto_map`: it names files of code
+/// that no export writes.
+absl::StatusOr<std::string> ForExport(const std::string &path, const std::string &text,
                                       const char *dtype);
 
 } // namespace boa

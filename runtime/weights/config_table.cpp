@@ -137,10 +137,11 @@ private:
 
   void ReadNumber(const ConfigKey &key) {
     const std::string &name = !key.alias.empty() && !reader.Has(key.key) ? key.alias : key.key;
+    const bool has = !name.empty() && reader.Has(name);
     std::optional<int64_t> computed;
     if (!key.formula.empty()) {
-      computed = Compute(key, !reader.Has(name));
-      if (!computed && !reader.Has(name)) { // the fault is another key's
+      computed = Compute(key, !has);
+      if (!computed && !has) { // the fault is another key's
         bad.insert(key.value);
         computed = 1;
       }
@@ -283,8 +284,9 @@ private:
     const int64_t absent = key.fallback.is_null() ? 0 : key.fallback.get<int64_t>();
     const int64_t window = reader.Whole(key.key, absent, 0, INT32_MAX);
     const bool none = reader.Names(key.key) && !reader.Has(key.key); // null
-    bool some = key.window == ConfigKey::Window::always ? window > 0 && !none
+    bool some = key.window == ConfigKey::Window::always ? window > 0
                                                         : reader.Flag("use_sliding_window", false);
+    some &= !none;
     bool all = key.window == ConfigKey::Window::always;
     if (const int64_t sliding = CountSliding(); sliding >= 0) {
       if (sliding > 0 && (none || (reader.Has("use_sliding_window") && !some)))
@@ -298,6 +300,8 @@ private:
       reader.Refuse(key.key, absl::StrCat("no ", config.architecture, " has such a key"));
     if (!some)
       return;
+    if (window == 0)
+      reader.Refuse(key.key, "layers use it: expected at least 1");
     config.values["window"] = window;
     config.values["window_of_all"] = all;
   }

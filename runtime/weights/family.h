@@ -85,7 +85,10 @@ struct Family {
   std::string title;        // "Llama 2 and 3"
   std::string limits;       // what its table has, or has not, for a list
   std::string base;         // the model without its head, of which a folder may be: "model."
-  std::string first;        // the first tensor in such a folder: "embed_tokens.weight"
+  std::string first;        // the table of the embedding in such a folder: "embed_tokens.weight"
+  /// The head's module and its bias, where its weight is the table, which is `first`. The bias has
+  /// its name in a folder; empty: there is none.
+  std::string tied_head, head_bias;
   /// Modules that are not in `base`. Those that end in a point stand for what is in them.
   std::vector<std::string> heads;
   /// Tensors of other heads that it was trained with, by the beginnings of their names.
@@ -103,6 +106,11 @@ struct Family {
 
 /// All that are imported.
 const std::vector<Family> &Families();
+/// One whose head, if it is tied, is that module; null: there is none.
+const Family *FamilyOfHead(const std::string &module);
+/// The module of the head that has the weight of a table, if the model ties them: "lm_head" of
+/// "model.embed_tokens". Empty: no family has a table of that name.
+std::string HeadTiedTo(const std::string &module);
 
 } // namespace boa
 

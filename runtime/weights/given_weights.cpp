@@ -101,7 +101,7 @@ void GivenWeights::Match(Adapters adapters, std::vector<std::string> &mismatches
 }
 
 absl::Status GivenWeights::CheckRest(const std::vector<std::string> &unwanted,
-                                     std::vector<std::string> &mismatches) const {
+                                     std::vector<std::string> &mismatches) {
   std::set<const Tensor *> used;
   for (const auto &group : taken)
     for (const Taken &part : group)
@@ -120,7 +120,9 @@ absl::Status GivenWeights::CheckRest(const std::vector<std::string> &unwanted,
         return same.status();
       copy = *same;
     }
-    if (!copy)
+    if (copy)
+      second.push_back(name);
+    else
       mismatches.push_back(absl::StrCat(name, ": the model has no such parameter"));
   }
   return absl::OkStatus();

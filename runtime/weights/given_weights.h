@@ -47,6 +47,8 @@ public:
   Open(const Program &, const std::string &path, const std::vector<std::string> &unwanted,
        Adapters = Adapters::present);
 
+  /// Tensors that were left out as second copies of others.
+  const std::vector<std::string> &copies() const { return second; }
   /// Of an export that says what its program computes; version 0 of any other file.
   Computation computation() const;
   /// Elements [first, first + count) of a parameter. Groups and parameters by their index.
@@ -60,7 +62,7 @@ private:
       : program(program), files(std::move(opened)) {}
   void Match(Adapters, std::vector<std::string> &mismatches);
   absl::Status CheckRest(const std::vector<std::string> &unwanted,
-                         std::vector<std::string> &mismatches) const;
+                         std::vector<std::string> &mismatches);
   /// Elements of a tensor, which must be numbers.
   absl::Status ReadFinite(const Tensor &, int64_t first, int64_t count, float *values) const;
 
@@ -71,6 +73,7 @@ private:
     int64_t begin = 0;              // the parameter's first element in it
   };
   std::vector<std::vector<Taken>> taken; // by group; there by entry, then parameter
+  std::vector<std::string> second;       // copies
 };
 
 } // namespace boa

@@ -84,6 +84,23 @@ std::string ConfigPath(const std::string &folder) {
   return IsGgufName(folder) ? folder : absl::StrCat(folder, "/config.json");
 }
 
+/// Reads all that a table says. Whether one has the model; faults come into the reader.
+bool ReadKnown(ConfigReader &reader, ModelConfig &config) {
+  if (!ReadFamily(reader, config))
+    return false;
+  config.values["deviation"] = reader.Real("initializer_range", 0.02, 0, 1e6);
+  ReadType(reader, config);
+  ReadByTable(reader, config);
+  return true;
+}
+
+absl::StatusOr<ConfigReader> OpenConfig(const std::string &folder) {
+  absl::StatusOr<std::string> text = ModelConfigText(folder);
+  if (!text.ok())
+    return text.status();
+  return ConfigReader::Parse(ConfigPath(folder), *text);
+}
+
 } // namespace
 
 absl::StatusOr<std::string> ModelConfigText(const std::string &folder) {
@@ -99,46 +116,41 @@ absl::StatusOr<std::string> ModelConfigText(const std::string &folder) {
 }
 
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string &folder) {
-  absl::StatusOr<std::string> text = ModelConfigText(folder);
-  if (!text.ok())
-    return text.status();
-  absl::StatusOr<ConfigReader> opened = ConfigReader::Parse(ConfigPath(folder), *text);
-  if (!opened.ok())
-    return opened.status();
-  ConfigReader &reader = *opened;
-  ModelConfig config;
-  if (ReadFamily(reader, config)) {
-    config.values["deviation"] = reader.Real("initializer_range", 0.02, 0, 1e6);
-    ReadType(reader, config);
-    ReadByTable(reader, config);
-  } else {
-    reader.RefuseLacking();
-  }
-  if (!reader.status().ok())
+  absl::StatusOr<ConfigReader> reader = OpenConfig(folder);
+  if (!reader.ok())
     return reader.status();
+  ModelConfig config;
+  if (!ReadKnown(*reader, config))
+    reader->RefuseLacking();
+  if (!reader->status().ok())
+    return reader->status();
   return config;
 }
 
 absl::StatusOr<ModelConfig> ReadAnyConfig(const std::string &folder) {
-  absl::StatusOr<ModelConfig> known = ReadModelConfig(folder);
-  if (known.ok())
-    return known;
-  absl::StatusOr<std::string> text = ModelConfigText(folder);
-  if (!text.ok())
-    return text.status();
-  absl::StatusOr<ConfigReader> reader = ConfigReader::Parse(ConfigPath(folder), *text);
+  absl::StatusOr<ConfigReader> reader = OpenConfig(folder);
   if (!reader.ok())
     return reader.status();
   ModelConfig config;
+  if (ReadKnown(*reader, config)) {
+    if (!reader->status().ok())
+      return reader->status();
+    return config;
+  }
+  config.unknown = std::string(reader->status().message());
+  // Again, for what no model may have.
+  reader = OpenConfig(folder);
+  if (!reader.ok())
+    return reader.status();
   const std::vector<std::string> classes = reader->Words("architectures");
   config.architecture = classes.empty() ? reader->Word("model_type", "") : classes[0];
   if (config.architecture.empty())
     reader->Refuse("architectures", "expected the class of the model");
+  config.values["tied"] = reader->Flag("tie_word_embeddings", false);
   RefuseQuantized(*reader);
   reader->RefuseLacking();
   if (!reader->status().ok())
     return reader->status();
-  config.unknown = std::string(known.status().message());
   return config;
 }
 
@@ -154,7 +166,7 @@ absl::StatusOr<std::string> ModelConfigWithType(const std::string &folder, bool 
   absl::StatusOr<std::string> text = ModelConfigText(folder);
   if (!text.ok())
     return text.status();
-  return WithDtype(ConfigPath(folder), *text, bf16 ? "bfloat16" : "float32");
+  return ForExport(ConfigPath(folder), *text, bf16 ? "bfloat16" : "float32");
 }
 
 } // namespace boa

@@ -20,7 +20,7 @@ namespace boa {
 
 /// The keys of config.json, for a computation that Boa has.
 struct ModelConfig {
-  /// Null: no table knows the model, and there are no `values`.
+  /// Null: no table knows the model. Of `values` there is "tied" alone, and an absent key is false.
   const Family *family = nullptr;
   std::string architecture; // "LlamaForCausalLM"
   std::string unknown;      // why no table knows it
@@ -44,13 +44,13 @@ struct ModelConfig {
 /// know: it might change the computation. All refusals come at once.
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string &folder);
 
-/// The same of any model: without a family where no table can say what it computes. Refuses what
-/// the language lacks, and quantized weights, which no export writes.
+/// The same of any model: without a family if no table has it. Refuses then what the language
+/// lacks, and quantized weights, which no export writes.
 absl::StatusOr<ModelConfig> ReadAnyConfig(const std::string &folder);
 
 /// The text of FOLDER/config.json, or that of a GGUF file (ConfigOfGguf).
 absl::StatusOr<std::string> ModelConfigText(const std::string &folder);
-/// The same for weights of another type.
+/// The same for an export with weights of that type.
 absl::StatusOr<std::string> ModelConfigWithType(const std::string &folder, bool bf16);
 
 /// A number as specs have it: as short as it can be, and as exact.

@@ -46,11 +46,4 @@ ExternalTensor ExternalOf(int64_t entry, const Parameter &parameter) {
   return tensor;
 }
 
-std::string HeadTiedTo(const std::string &module) {
-  const std::string name = InBaseModel(module);
-  if (name == "embed_tokens" || name == "wte" || name == "word_embeddings")
-    return "lm_head";
-  return name == "embeddings.word_embeddings" ? "cls.predictions.decoder" : "";
-}
-
 } // namespace boa

@@ -39,10 +39,6 @@ struct ExternalTensor {
 };
 ExternalTensor ExternalOf(int64_t entry, const Parameter &);
 
-/// Whether it is the table of the embedding, and the module that has the same weight to make
-/// logits, where the model has no other: "lm_head". Empty: it is another module.
-std::string HeadTiedTo(const std::string &module);
-
 } // namespace boa
 
 #endif // BOA_RUNTIME_WEIGHTS_PARAMETER_NAMES_H

@@ -8,8 +8,10 @@
 
 #include "runtime/abi/parts.h"
 #include "runtime/io/folder_file.h"
+#include "runtime/state/computation.h"
 #include "runtime/weights/check_parameters.h"
 #include "runtime/weights/config_reader.h"
+#include "runtime/weights/family.h"
 #include "runtime/weights/parameter_names.h"
 
 #include "absl/algorithm/container.h"
@@ -27,6 +29,7 @@ namespace boa {
 namespace {
 
 constexpr char kConfig[] = "adapter_config.json", kTensors[] = "adapter_model.safetensors";
+constexpr char kPrefix[] = "base_model.model.";
 constexpr char kDown[] = ".lora_A.weight", kUp[] = ".lora_B.weight";
 /// Elements that are compared at once.
 constexpr int64_t kAtOnce = int64_t{1} << 20;
@@ -64,6 +67,11 @@ bool FitsString(absl::string_view name) {
 bool IsNamedBy(const std::string &name, const std::string &module) {
   return absl::EndsWith(module, name) || absl::StartsWith(module, name + ".") ||
          absl::StrContains(module, absl::StrCat(".", name, "."));
+}
+
+/// The name of a tensor as the class of transformers has it.
+std::string InClass(const Tensor &tensor) {
+  return std::string(absl::StripPrefix(tensor.name, kPrefix));
 }
 
 std::string TrainedApart(const std::string &embedding, const std::string &head) {
@@ -150,27 +158,30 @@ absl::Status PeftAdapter::ReadTensors() {
       return absl::FailedPreconditionError(
           absl::StrCat("`", path, "/", kTensors, "`: tensor `", tensor.name, "`: ", why));
     };
-    if (!absl::ConsumePrefix(&in_class, "base_model.model."))
-      return refuse("expected a name that begins with base_model.model.");
+    if (!absl::ConsumePrefix(&in_class, kPrefix))
+      return refuse(absl::StrCat("expected a name that begins with ", kPrefix));
     if (!FitsString(in_class))
       return refuse("expected a name without quotes, backslashes and control characters");
     if (!IsReadable(tensor))
       return refuse(absl::StrCat("it is ", tensor.dtype, ": expected F32, BF16 or F16"));
-    const std::string name = InBaseModel(std::string(in_class));
+    const std::string module = ModuleOf(std::string(in_class));
+    const Family *of_head = FamilyOfHead(module);
+    // A head has a copy of a bias that folders have once.
+    const bool is_bias = of_head && !of_head->head_bias.empty() && in_class == module + ".bias";
+    const std::string own = is_bias ? of_head->head_bias : std::string(in_class);
+    const std::string name = InBaseModel(own);
     if (!tensors.emplace(name, &tensor).second)
       return refuse("another tensor is of the same module");
-    const std::string module = ModuleOf(std::string(in_class));
     if (absl::EndsWith(name, kDown) || absl::EndsWith(name, kUp)) {
       targets.insert(OfAllLayers(ModuleOf(module)));
       continue;
     }
-    const bool is_head = module == "lm_head" || module == "cls.predictions.decoder";
-    if (!(ties && is_head) && // beside the embedding
+    if (!(ties && of_head) && // beside the embedding
         absl::c_none_of(modules_to_save,
                         [&](const std::string &entry) { return IsNamedBy(entry, module); }))
       return refuse("it is no part of LoRA, and `modules_to_save` does not name its module");
     whole.insert(module);
-    saved.insert(OfAllLayers(module));
+    saved.insert(OfAllLayers(ModuleOf(own)));
   }
   if (targets.empty())
     return absl::FailedPreconditionError(
@@ -189,11 +200,13 @@ absl::Status PeftAdapter::CheckSaved(const std::set<std::string> &modules) const
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> PeftAdapter::SettingsFor(const std::set<std::string> &modules) const {
-  std::set<std::string> whole = saved;
+absl::StatusOr<std::string> PeftAdapter::SettingsFor(const std::set<std::string> &all) const {
+  std::set<std::string> whole = saved, modules;
+  for (const std::string &tensor : all)
+    modules.insert(InBaseModel(ModuleOf(tensor)));
   for (const std::string &module : saved) {
     const std::string head = HeadTiedTo(module);
-    if (head.empty() || modules.count(head))
+    if (head.empty() || all.count(head + ".weight"))
       continue;
     absl::StatusOr<bool> one = AreOne(InBaseModel(module), head);
     if (!one.ok())
@@ -201,7 +214,8 @@ absl::StatusOr<std::string> PeftAdapter::SettingsFor(const std::set<std::string>
     if (!*one)
       return absl::FailedPreconditionError(
           absl::StrCat("`", path, "/", kTensors, "`: ", TrainedApart(module, head)));
-    whole.erase(head); // one parameter in a spec
+    if (!modules.count(head)) // which has no bias
+      whole.erase(head);      // one parameter in a spec
   }
   std::vector<std::string> missing;
   for (const std::set<std::string> *names : {&targets, &std::as_const(whole)})
@@ -266,7 +280,7 @@ absl::Status PeftAdapter::Match(const Program &program) {
   // A program that was compiled before knows nothing of this folder.
   const std::set<std::string> factors = OtherFactors(program);
   std::vector<std::string> mismatches(factors.begin(), factors.end());
-  std::set<std::string> used, modules;
+  std::set<std::string> used;
   const auto find = [&](const std::string &name, const std::vector<int64_t> &shape) {
     auto it = tensors.find(name);
     used.insert(name);
@@ -279,9 +293,6 @@ absl::Status PeftAdapter::Match(const Program &program) {
     return it == tensors.end() ? nullptr : it->second;
   };
   const std::vector<std::vector<bool>> parts = PartsOfAdapters(program);
-  for (const Group &group : program.groups)
-    for (const Parameter &parameter : group.parameters)
-      modules.insert(InBaseModel(ModuleOf(ExternalOf(0, parameter).name)));
   for (size_t g = 0; g < program.groups.size(); ++g)
     for (size_t p = 0; p < program.groups[g].parameters.size(); ++p) {
       const Group &group = program.groups[g];
@@ -300,16 +311,22 @@ absl::Status PeftAdapter::Match(const Program &program) {
           }
         if (frozen || parts[g][p])
           continue;
-        found[{int64_t(g), int64_t(p)}].push_back(find(name, Parts(group, parameter).WholeShape()));
-        if (const std::string head = HeadTiedTo(ModuleOf(name));
-            !head.empty() && !modules.count(head)) {
-          used.insert(absl::StrCat(head, ".weight"));
-          absl::StatusOr<bool> one = AreOne(ModuleOf(name), head);
-          if (!one.ok())
-            return one.status();
-          if (!*one)
-            mismatches.push_back(TrainedApart(name, head));
+        const Tensor *tensor = find(name, Parts(group, parameter).WholeShape());
+        found[{int64_t(g), int64_t(p)}].push_back(tensor);
+        if (!tensor || !IsTiedTable(program.computation, group.name, parameter.name))
+          continue;
+        const std::string head = HeadTiedTo(ModuleOf(InClass(*tensor)));
+        if (head.empty()) {
+          mismatches.push_back(absl::StrCat(
+              tensor->name, ": it is the head, too, and no table has the name of that in PEFT"));
+          continue;
         }
+        used.insert(absl::StrCat(head, ".weight"));
+        absl::StatusOr<bool> one = AreOne(ModuleOf(name), head);
+        if (!one.ok())
+          return one.status();
+        if (!*one)
+          mismatches.push_back(TrainedApart(name, head));
       }
     }
   for (const auto &[name, tensor] : tensors)

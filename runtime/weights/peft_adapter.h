@@ -39,9 +39,9 @@ public:
 
   const std::string &folder() const { return path; }
   /// As the spec of a model writes them, by the names of modules and without dropout:
-  /// "lora(rank = 8, ...)". `modules`: those of the model, "layers.*.self_attn.q_proj".
-  /// FailedPrecondition if it has not all that have adapters.
-  absl::StatusOr<std::string> SettingsFor(const std::set<std::string> &modules) const;
+  /// "lora(rank = 8, ...)". `all`: the model's tensors, "model.layers.*.self_attn.q_proj.weight".
+  /// FailedPrecondition if it has not all modules that have adapters.
+  absl::StatusOr<std::string> SettingsFor(const std::set<std::string> &all) const;
   /// Its share, "0.05"; empty if there is none.
   const std::string &dropout() const { return dropped; }
   /// The name or the folder of the model under it; may be empty.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "tools/models/Import.h"
 
+#include "dialect/Boa.h"
 #include "passes/model/CanonicalText.h"
 #include "passes/target/runtime/Descriptor.h"
 #include "runtime/abi/program.h"
@@ -36,6 +37,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <filesystem>
+#include <map>
 #include <vector>
 
 namespace boa {
@@ -65,12 +67,23 @@ absl::StatusOr<Program> describeSpec(const CompileRequest &request) {
   return ParseProgram(describeProgram(**module));
 }
 
-absl::StatusOr<std::string> canonicalText(const CompileRequest &request) {
+struct Function {
+  std::string text;                         // printCanonicalText, which leaves the names out
+  std::map<std::string, std::string> names; // of the tensors, by parameter: "block.q_w"
+};
+
+absl::StatusOr<Function> functionOf(const CompileRequest &request) {
   Compiler compiler;
   auto module = compiler.load(request);
   if (!module.ok())
     return module.status();
-  return printCanonicalText(**module);
+  Function function = {printCanonicalText(**module), {}};
+  (*module)->walk([&](ParamOp param) {
+    auto group = param->getParentOfType<GroupOp>();
+    function.names[(group.getSymName() + "." + param.getSymName()).str()] =
+        param.getExternal().value_or("").str();
+  });
+  return function;
 }
 
 /// Names the results and the next command. The notes go to standard error.
@@ -230,26 +243,60 @@ absl::Status importFolder(const ImportOptions &options) {
   return absl::OkStatus();
 }
 
-/// The configuration and the spec must be one function, but for adapters.
+/// The configuration and the spec must be one function of the same tensors, but for adapters.
 static absl::Status checkFunction(const ModelConfig &config, const Program &program,
                                   const CompileRequest &request, const std::string &like) {
+  CompileRequest base = request, expected;
+  base.base = true;
+  absl::StatusOr<Function> found = functionOf(base);
+  if (!found.ok())
+    return found.status();
+  std::vector<std::string> tensors;
+  for (const auto &[parameter, tensor] : found->names)
+    tensors.push_back(tensor);
   SpecOptions spec;
   spec.context = program.model.context;
+  readNames(config, tensors, spec);
   const absl::StatusOr<std::string> text = writeSpec(config, spec);
   if (!text.ok())
     return text.status();
-  CompileRequest base = request, expected;
-  base.base = true;
   expected.files = {"config.json"};
   expected.texts = {{"config.json", *text}};
-  absl::StatusOr<std::string> wanted = canonicalText(expected), found = canonicalText(base);
-  if (!wanted.ok() || !found.ok())
-    return wanted.ok() ? found.status() : wanted.status();
-  if (*wanted == *found)
-    return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "the spec computes another function than the model of `", like, "/config.json`:\n  ",
-      absl::StrJoin(DescribeDifferences(*wanted, *found), "\n  ")));
+  absl::StatusOr<Function> wanted = functionOf(expected);
+  if (!wanted.ok())
+    return wanted.status();
+  const auto refuse = [&](const char *what, const std::vector<std::string> &differences) {
+    return absl::FailedPreconditionError(absl::StrCat("the spec ", what, " than the model of `",
+                                                      like, "/config.json`:\n  ",
+                                                      absl::StrJoin(differences, "\n  ")));
+  };
+  if (wanted->text != found->text)
+    return refuse("computes another function", DescribeDifferences(wanted->text, found->text));
+  std::vector<std::string> differences;
+  for (const auto &[parameter, tensor] : wanted->names)
+    if (const std::string &named = found->names[parameter];
+        named != tensor && named != tensor + "[:]") // all rows are the first ones
+      differences.push_back(absl::StrCat(parameter, ": expected as \"", tensor, "\" but found ",
+                                         named.empty() ? "none" : "\"" + named + "\""));
+  return differences.empty() ? absl::OkStatus() : refuse("names other tensors", differences);
+}
+
+/// Of a model that no table has, the tensors of its folder are compared, by names and shapes.
+static absl::Status checkTensors(const ModelConfig &config, const Program &program,
+                                 const std::string &like) {
+  auto given = GivenWeights::Open(program, like, {}, Adapters::may_be_new);
+  if (!given.ok())
+    return absl::Status(
+        given.status().code(),
+        absl::StrCat(given.status().message(),
+                     "\n  no table says what the model computes: ", config.unknown));
+  // An export has it once. Without a tie transformers would have a random one.
+  if (const auto &copies = (*given)->copies(); !copies.empty() && !config.Is("tied"))
+    return absl::FailedPreconditionError(absl::StrCat(
+        "`", like, "`: ", absl::StrJoin(copies, ", "),
+        " is a copy of another tensor, and the spec has one parameter for both: expected "
+        "\"tie_word_embeddings\": true in its config.json, or a parameter for each"));
+  return absl::OkStatus();
 }
 
 /// Where the rows are that no parameter holds: in a file of an import, or in the model itself.
@@ -304,12 +351,8 @@ absl::Status exportFolder(const ExportOptions &options) {
   if (config->family) {
     if (absl::Status status = checkFunction(*config, *program, request, like); !status.ok())
       return status;
-  } else if (auto given = GivenWeights::Open(*program, like, {}, Adapters::may_be_new);
-             !given.ok()) {
-    return namesFolder(
-        absl::Status(given.status().code(),
-                     absl::StrCat(given.status().message(),
-                                  "\n  no table says what the model computes: ", config->unknown)));
+  } else if (absl::Status status = checkTensors(*config, *program, like); !status.ok()) {
+    return namesFolder(status);
   }
 
   absl::StatusOr<std::string> json = ModelConfigWithType(like, options.weights.bf16);

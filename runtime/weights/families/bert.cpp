@@ -16,6 +16,8 @@ Family Bert() {
   family.limits = "all tokens are of type 0";
   family.base = "bert.";
   family.first = "embeddings.word_embeddings.weight";
+  family.tied_head = "cls.predictions.decoder";
+  family.head_bias = "cls.predictions.bias";
   family.heads = {"lm_head", "cls."};
   family.unused = {"bert.pooler.", "pooler.", "cls.seq_relationship."};
   family.masked = true;

@@ -54,6 +54,8 @@ Family Distilbert() {
   family.title = "DistilBERT";
   family.base = "distilbert.";
   family.first = "embeddings.word_embeddings.weight";
+  family.tied_head = "vocab_projector";
+  family.head_bias = "vocab_projector.bias";
   family.heads = {"vocab_transform", "vocab_layer_norm", "vocab_projector"};
   family.masked = true;
   family.keys = {

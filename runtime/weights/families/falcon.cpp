@@ -50,6 +50,7 @@ Family Falcon() {
   family.limits = "not Falcon-40B, which fuses queries, keys and values by head";
   family.base = "transformer.";
   family.first = "word_embeddings.weight";
+  family.tied_head = "lm_head";
   family.heads = {"lm_head"};
   family.keys = {
       Whole("vocab_size", "vocab").Or(65024),

@@ -119,4 +119,18 @@ const std::vector<Family> &Families() {
   return all;
 }
 
+const Family *FamilyOfHead(const std::string &module) {
+  for (const Family &family : Families())
+    if (family.tied_head == module)
+      return &family;
+  return nullptr;
+}
+
+std::string HeadTiedTo(const std::string &module) {
+  for (const Family &family : Families())
+    if (module + ".weight" == family.base + family.first)
+      return family.tied_head;
+  return "";
+}
+
 } // namespace boa

@@ -15,6 +15,7 @@ Family Gpt2() {
   family.title = "GPT-2";
   family.base = "transformer.";
   family.first = "wte.weight";
+  family.tied_head = "lm_head";
   family.heads = {"lm_head"};
   // transformers knows four of the keys by other names, too.
   family.keys = {

@@ -73,6 +73,7 @@ Family LlamaLike() {
   Family family;
   family.base = "model.";
   family.first = "embed_tokens.weight";
+  family.tied_head = "lm_head";
   family.heads = {"lm_head"};
   family.keys = {
       Whole("vocab_size", "vocab"),

@@ -15,7 +15,7 @@ Family Qwen2() {
   family.title = "Qwen 2 and 2.5";
   family.limits = "contexts up to a window that only some layers have";
   family.keys.push_back(Fixed("qkv_bias", true));
-  family.keys.push_back(WindowOf(ConfigKey::Window::if_used));
+  family.keys.push_back(WindowOf(ConfigKey::Window::if_used).Or(4096));
   return family;
 }
 

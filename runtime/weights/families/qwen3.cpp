@@ -17,7 +17,7 @@ Family Qwen3() {
   family.Key("head_dim").From("").Or(128);
   for (const ConfigKey &key :
        {Flag("attention_bias", "qkv_bias"), Flag("attention_bias", "out_bias"),
-        Fixed("head_norms", true), WindowOf(ConfigKey::Window::if_used)})
+        Fixed("head_norms", true), WindowOf(ConfigKey::Window::if_used).Or(4096)})
     family.keys.push_back(key);
   return family;
 }

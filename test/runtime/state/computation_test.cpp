@@ -117,6 +117,23 @@ TEST(ComputationTest, AnyTextIsCompared) {
   }
 }
 
+// A table is tied if anything but the embedding takes it, in its own stage or in another one.
+TEST(ComputationTest, TiedTables) {
+  const auto is_tied = [](const std::string &ops) {
+    Computation computation;
+    computation.text = "stage embed\n  param w [8, 4]\n" + ops;
+    return IsTiedTable(computation, "embed", "w");
+  };
+  const std::string table = "  %1 = embedding @w, input : [2, 4]\n", head = "stage head\n";
+  EXPECT_FALSE(is_tied(table));
+  EXPECT_TRUE(is_tied(table + head + "  %1 = linear input, @embed.w {transpose} : [2, 8]\n"));
+  EXPECT_TRUE(is_tied(table + "  %2 = linear %1, @w {transpose} : [2, 8]\n"));
+  EXPECT_FALSE(is_tied(table + head +
+                       "  %1 = linear input, @w : [2, 8]\n"
+                       "  %2 = linear %1, @embed.w2 : [2, 8]\n"));
+  EXPECT_FALSE(is_tied("  %1 = linear input, @w : [2, 4]\n  %2 = linear %1, @w : [2, 4]\n"));
+}
+
 // Adapters that are new are left out, with all that follows from them. What else differs stays.
 TEST(ComputationTest, NewAdaptersAreLeftOut) {
   Program program;

@@ -104,16 +104,50 @@ TEST_F(ModelConfigTest, AllRefusalsComeAtOnce) {
         "\n  key `rope_scaling.factor`: expected a number from 1",
         "\n  key `rope_scaling.extra`: Boa does not know", "\n  key `dtype`: `int8`: expected",
         "\n  key `num_local_experts`: the language has not: experts",
-        "\n  key `partial_rotary_factor`: expected all of each head",
-        "\n  a spec by hand may serve: behind `as` it names the tensors"})
+        "\n  key `partial_rotary_factor`: expected all of each head"})
     EXPECT_THAT(error, HasSubstr(expected));
-  // No spec has what the language lacks.
-  EXPECT_THAT(Error({{"num_local_experts", 8}}), Not(HasSubstr("by hand")));
   // A fault that follows from another one is not told.
   EXPECT_EQ(Error({{"num_attention_heads", nullptr}}).find("divisor"), std::string::npos);
   // One is as it was.
   EXPECT_THAT(Error({{"logits_scaling", 8.0}}),
               HasSubstr("config.json`: key `logits_scaling`: Boa does not know it"));
+}
+
+// A table that has the model has the last word: a spec by hand does not go out with what it
+// refuses.
+TEST_F(ModelConfigTest, OfOtherModelsNamesAreRead) {
+  const auto any = [&](const Json &changes) {
+    EXPECT_FALSE(Read(changes).ok());
+    return ReadAnyConfig(scratch.path());
+  };
+  for (const Json &keys : std::vector<Json>{{{"x", 1}},
+                                            {{"partial_rotary_factor", 0.75}},
+                                            {{"norm_eps", 1e-3}},
+                                            {{"architectures", Json::array({"LlamaModel"})}}}) {
+    EXPECT_EQ(any(keys).status(), Read(keys).status());
+    EXPECT_THAT(Error(keys), Not(HasSubstr("by hand"))) << keys;
+  }
+  const Json other = {{"model_type", "other"}, {"architectures", Json::array({"OtherModel"})}};
+  const auto config = any(other);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->family, nullptr);
+  EXPECT_EQ(config->architecture, "OtherModel");
+  EXPECT_FALSE(config->Is("tied")); // nobody knows what an absent key means
+  EXPECT_THAT(config->unknown, HasSubstr("`other` is no model that Boa imports"));
+  EXPECT_THAT(Error(other), HasSubstr("\n  a spec by hand may serve: behind `as` it names"));
+  // No spec has what the language lacks.
+  base.update(other);
+  EXPECT_THAT(any({{"num_local_experts", 8}}).status().message(),
+              HasSubstr("the language has not: experts"));
+}
+
+// No key of a table is without a name, though JSON may have such a key.
+TEST_F(ModelConfigTest, AKeyWithoutAName) {
+  base = bert;
+  EXPECT_THAT(Error({{"", 1}, {"hidden_size", -1}}),
+              HasSubstr("2 faults\n  key `hidden_size`: expected a whole number"));
+  EXPECT_THAT(Error({{"", 1}, {"hidden_size", 100}}),
+              HasSubstr("key `num_attention_heads`: expected a divisor of hidden_size"));
 }
 
 // Readers differ in which of two keys counts.
@@ -144,6 +178,12 @@ TEST_F(ModelConfigTest, KeysThatDisagreeAreRefused) {
   EXPECT_THAT(
       Error({{"sliding_window", 32}, {"use_sliding_window", false}, {"layer_types", layers}}),
       HasSubstr("key `layer_types`: some layers have a window, but `use_sliding_window` is false"));
+  // As transformers has it, an absent key is a window of 4096, and null is none.
+  EXPECT_EQ(Read({{"use_sliding_window", true}})->window_of_some(), 4096);
+  EXPECT_EQ(Read({{"use_sliding_window", true}, {"sliding_window", nullptr}})->window_of_some(), 0);
+  EXPECT_EQ(Read({{"use_sliding_window", false}, {"sliding_window", 0}})->window_of_some(), 0);
+  EXPECT_THAT(Error({{"use_sliding_window", true}, {"sliding_window", 0}}),
+              HasSubstr("key `sliding_window`: layers use it: expected at least 1"));
   EXPECT_THAT(Error({{"layer_types", Json::array({"full_attention"})}}),
               HasSubstr("key `layer_types`: it has 1 layers, but `num_hidden_layers` is 2"));
   base = gpt2;
