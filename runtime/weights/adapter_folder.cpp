@@ -37,15 +37,15 @@ std::string InClass(const ModelConfig &config, const std::string &module) {
   return is_whole ? module : absl::StrCat(family.base, module);
 }
 
-/// The modules of all weights that have a name.
-std::set<std::string> AllModules(const Program &program, const ModelConfig &config) {
-  std::set<std::string> modules;
+/// All tensors that have a name.
+std::set<std::string> AllTensors(const Program &program, const ModelConfig &config) {
+  std::set<std::string> tensors;
   for (const Group &group : program.groups)
     for (int64_t entry = 0; entry < CountWholes(group); ++entry)
       for (const Parameter &parameter : group.parameters)
         if (const std::string tensor = ExternalOf(entry, parameter).name; !tensor.empty())
-          modules.insert(InClass(config, ModuleOf(tensor)));
-  return modules;
+          tensors.insert(InClass(config, ModuleOf(tensor)) + tensor.substr(tensor.rfind('.')));
+  return tensors;
 }
 
 /// As short as it can be.
@@ -137,8 +137,11 @@ absl::StatusOr<WrittenAdapters> ExportAdapterFolder(const Program &program,
   const auto prefix = [](const std::string &module) {
     return absl::StrCat("base_model.model.", module);
   };
-  const std::set<std::string> all = AllModules(program, config);
-  std::set<std::string> others = all, saved;
+  const std::set<std::string> names = AllTensors(program, config);
+  std::set<std::string> all, saved;
+  for (const std::string &tensor : names)
+    all.insert(ModuleOf(tensor));
+  std::set<std::string> others = all;
   std::vector<std::string> targets;
   for (const Adapted &weight : *adapted) {
     targets.push_back(InClass(config, weight.module));
@@ -156,7 +159,8 @@ absl::StatusOr<WrittenAdapters> ExportAdapterFolder(const Program &program,
     saved.insert(module);
     tensors.push_back({prefix(module) + kind, whole.entry, whole.at});
     // In PEFT a copy of the embedding is one of the head, too, only if both are saved.
-    if (const std::string head = HeadTiedTo(module); !head.empty() && !all.count(head)) {
+    if (const std::string head = HeadTiedTo(module);
+        !head.empty() && !names.count(head + ".weight")) {
       saved.insert(head);
       tensors.push_back({prefix(head) + kind, whole.entry, whole.at});
     }
