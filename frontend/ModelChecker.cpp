@@ -200,30 +200,51 @@ private:
     }
   }
 
-  /// The name of a parameter's tensor elsewhere: one `*` for the number of a layer.
-  void checkExternal(const Name &name, const StageSyntax &stage, ParamSpec &param) {
+  /// Whether this stands for a part of a tensor: `[0]`, `[2:]`, `[2:,3:]`, where `:` alone is `0:`.
+  static bool isPart(const std::string &text) {
+    constexpr size_t kMostDigits = 7;
+    size_t at = 1;
+    const auto number = [&] {
+      const size_t begin = at;
+      while (at < text.size() && text[at] >= '0' && text[at] <= '9')
+        ++at;
+      return at - begin;
+    };
+    const size_t row = number();
+    if (row > kMostDigits)
+      return false;
+    if (at < text.size() && text[at] == ':') {
+      if (++at < text.size() && text[at] == ',') {
+        at += 1 + (text.compare(at + 1, 1, " ") == 0);
+        if (number() > kMostDigits || at >= text.size() || text[at++] != ':')
+          return false;
+      }
+    } else if (row == 0) {
+      return false;
+    }
+    return at + 1 == text.size() && text[at] == ']';
+  }
+
+  /// The name of a parameter's tensor elsewhere: one `*` for the number of a layer, which a layer
+  /// that occurs once may leave out.
+  void checkExternal(const Name &name, const StageSyntax &stage, int64_t repeat, ParamSpec &param) {
     const auto stars = std::count(name.text.begin(), name.text.end(), '*');
-    const bool plain = std::all_of(name.text.begin(), name.text.end(),
+    const size_t bracket = std::min(name.text.find('['), name.text.size());
+    const bool plain = std::all_of(name.text.begin(), name.text.begin() + long(bracket),
                                    [](unsigned char c) { return c > ' ' && c < 0x7f; });
     if (name.text.empty() || name.text.size() > kMaxExternal || !plain)
       return error(name.location, "expected the name of a tensor, 1 to " +
                                       std::to_string(kMaxExternal) +
                                       " characters of ASCII without blanks");
-    // Rows of a tensor stand in brackets at the end: `[0]` or `[:]`.
-    const size_t bracket = name.text.find('[');
-    const std::string rows = bracket == std::string::npos ? "[:]" : name.text.substr(bracket);
-    const bool isRow = rows.size() >= 3 && rows.size() <= 9 && rows.back() == ']' &&
-                       std::all_of(rows.begin() + 1, rows.end() - 1,
-                                   [](unsigned char c) { return c >= '0' && c <= '9'; });
-    if (bracket == 0 || (rows != "[:]" && !isRow))
-      return error(name.location,
-                   "expected a row of the tensor, \"NAME[0]\", or its first ones, \"NAME[:]\"");
-    if (stage.isLayer && stars != 1)
+    if (bracket == 0 || (bracket < name.text.size() && !isPart(name.text.substr(bracket))))
+      return error(name.location, "expected a row of the tensor, \"NAME[0]\", rows from there on, "
+                                  "\"NAME[2:]\", or rows and columns, \"NAME[:, 3:]\"");
+    if (!stage.isLayer && stars != 0)
+      return error(name.location, "expected no '*': '" + stage.name.text + "' does not repeat");
+    if (stage.isLayer && stars != 1 && !(stars == 0 && repeat == 1))
       return error(name.location, "expected one '*' for the number of the layer, as in "
                                   "\"layers.*.weight\", but found " +
                                       std::to_string(stars));
-    if (!stage.isLayer && stars != 0)
-      return error(name.location, "expected no '*': '" + stage.name.text + "' does not repeat");
     const auto [first, isNew] = externals.try_emplace(name.text, name.location);
     if (!isNew)
       context.diagnostics
@@ -238,6 +259,10 @@ private:
     stage.name = syntax.name.text;
     stage.isLayer = syntax.isLayer;
     stage.position = context.sources.position(syntax.name.location);
+    if (syntax.isLayer && syntax.repeat)
+      stage.repeat = evaluateInteger(*syntax.repeat, constants, 1, kMaxRepeat,
+                                     "the number of layers", context.diagnostics)
+                         .value_or(1);
     for (const ArgumentSyntax &argument : syntax.arguments)
       signature.arguments.push_back(checkType(argument.type));
     if (syntax.results.size() > kMaxResults)
@@ -260,7 +285,7 @@ private:
       param.shape = checkShape(statement.dims, statement.dimsLocation, Shape::Kind::Tensor, false);
       checkInit(statement, param);
       if (statement.external)
-        checkExternal(*statement.external, syntax, param);
+        checkExternal(*statement.external, syntax, stage.repeat, param);
       stage.params.push_back(std::move(param));
     }
     if (syntax.isLayer && !syntax.repeat)
@@ -268,10 +293,6 @@ private:
     if (!syntax.isLayer && syntax.repeat)
       error(syntax.repeat->location,
             "only a layer repeats; write 'layer " + stage.name + "' or drop 'repeat'");
-    if (syntax.isLayer && syntax.repeat)
-      stage.repeat = evaluateInteger(*syntax.repeat, constants, 1, kMaxRepeat,
-                                     "the number of layers", context.diagnostics)
-                         .value_or(1);
     spec.stages.push_back(std::move(stage));
     signatures.push_back(std::move(signature));
   }

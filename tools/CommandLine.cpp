@@ -98,7 +98,11 @@ absl::Status checkTogether(const Invocation &invocation) {
     if (invocation.compile.deviceCode == "emulated" && emit == "ptx")
       return refuse("--device-code=emulated: there is no PTX");
   }
-  if (invocation.command == "import" && invocation.output.empty())
+  if (invocation.list && (!invocation.operands.empty() || !invocation.output.empty()))
+    return refuse("--list imports nothing: give it alone");
+  if (invocation.command == "import" && !invocation.list && invocation.operands.empty())
+    return refuse("boa import: expected the folder of a Hugging Face model, or a GGUF file");
+  if (invocation.command == "import" && !invocation.list && invocation.output.empty())
     return refuse("boa import: expected -o SPEC");
   if (invocation.command == "export" && invocation.output.empty())
     return refuse("boa export: expected -o FOLDER");
@@ -235,6 +239,7 @@ FlagTable flagsOf(Invocation &invocation) {
        "tokens of a sequence (default: as data need, or 1024)",
        WholeValue{&invocation.context, 1, "leave it out for the default"}},
       {{"import"}, "lora", 0, "", "train adapters instead of the model", &invocation.lora},
+      {{"import"}, "list", 0, "", "which models, and their limits", &invocation.list},
       {{"export"},
        "output",
        'o',

@@ -60,9 +60,10 @@ struct Invocation {
   PlanSummaryOptions summary;
   StoredPlanOptions stored;
   std::string output, emit, cpu, weights, report;
-  std::string system;                  // of chat
+  std::string system;                    // of chat
   std::string type, shard, config, base; // of export
-  bool adapter = false, lora = false;  // of export, of import
+  bool adapter = false;                  // of export
+  bool lora = false, list = false;       // of import
   std::optional<int64_t> topK, seed, context, answerLength;
   bool check = false;
   bool noCache = false; // of sample and chat

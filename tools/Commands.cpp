@@ -365,6 +365,10 @@ absl::Status runFormat(const Invocation &invocation) {
 }
 
 absl::Status runImport(const Invocation &invocation) {
+  if (invocation.list) {
+    llvm::outs() << listFamilies();
+    return absl::OkStatus();
+  }
   return importFolder({invocation.operands[0], invocation.output, invocation.train.state,
                        invocation.context, invocation.train.data, invocation.lora});
 }

@@ -155,6 +155,8 @@ absl::Status Generator::Fill(const Kernels &kernels, const std::string &weights,
                            "` does not say what its program computes: only "
                            "parameters were compared");
   Note(*change);
+  if (given)
+    Note(given->NoteOfInitial());
   absl::StatusOr<std::unique_ptr<Engine>> engine =
       Engine::Create(program, kernels, /*state=*/nullptr, {});
   if (!engine.ok())

@@ -251,6 +251,8 @@ absl::Status FillParameters(const TrainRequest &request, BaseWeights *base,
   const PeftAdapter *adapter = request.options().adapter.get();
   ReportComputation(request.options().weights, given->computation(), program,
                     /*are_new=*/!adapter, report);
+  if (const std::string note = given->NoteOfInitial(); !note.empty())
+    report.Say(note);
   if (!adapter)
     return given->Fill(engine);
   report.Say(absl::StrCat("begins with the adapters of `", adapter->folder(), "`"));

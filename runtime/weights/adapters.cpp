@@ -109,7 +109,7 @@ absl::StatusOr<std::vector<Adapted>> FindAdapted(const Program &program) {
           continue;
         const ExternalTensor external = ExternalOf(entry, parameter);
         absl::string_view module = external.name;
-        if (external.rows != ExternalTensor::all || !absl::ConsumeSuffix(&module, ".weight") ||
+        if (external.kind != ExternalTensor::all || !absl::ConsumeSuffix(&module, ".weight") ||
             module.empty())
           return absl::FailedPreconditionError(absl::StrCat(
               "parameter ", group.name, ".", parameter.name,
@@ -154,7 +154,7 @@ absl::StatusOr<std::vector<NamedParameter>> FindTrainedWhole(const Program &prog
     const Parameter &parameter = group.parameters[p];
     if (!modules.count(ModuleOf(external.name)))
       return;
-    if (external.rows != ExternalTensor::all)
+    if (external.kind != ExternalTensor::all)
       refuse(group, parameter,
              " is only some rows of its tensor, and PEFT saves whole tensors of a module that is "
              "trained");

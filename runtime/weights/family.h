@@ -78,6 +78,21 @@ ConfigKey Dropout(std::string key, double of_absent = 0);
 ConfigKey Rotary(double base);
 ConfigKey WindowOf(ConfigKey::Window window);
 
+/// How a GGUF file has a model. Names of its keys are without the architecture, those of tensors
+/// without ".weight" and "blk.N.".
+struct GgufForm {
+  struct Name {
+    const char *here, *there;
+  };
+  std::string architecture; // empty: the format does not know it, or does not say all of it
+  std::string layers;       // the beginning of names of what a layer has: "model.layers."
+  bool paired = false;      // rows of queries and keys stand in pairs
+  bool transposed = false;  // matrices of layers are the other way round
+  std::vector<Name> keys;   // and those of config.json; a key without a default must be there
+  std::vector<Name> flags;  // tensors whose presence is a flag of config.json
+  std::vector<Name> tensors;
+};
+
 /// The values `vocab`, `positions`, `width`, `heads` and `depth` are in every table.
 struct Family {
   std::string name;         // its model_type, and the model's name in a spec
@@ -96,12 +111,15 @@ struct Family {
   bool masked = false; // it learns masked tokens
   std::vector<ConfigKey> keys;
   std::vector<std::string> harmless; // keys that change nothing
+  GgufForm gguf;
   /// The model block of the spec, as a template of Jinja. It sees all values, what the writer of
   /// specs says of the folder, and the macros there.
   std::string spec;
 
   /// One of `keys`, which must be there.
   ConfigKey &Key(const std::string &name);
+  /// The same; null: it is not there.
+  const ConfigKey *Find(const std::string &name) const;
 };
 
 /// All that are imported.
@@ -111,6 +129,10 @@ const Family *FamilyOfHead(const std::string &module);
 /// The module of the head that has the weight of a table, if the model ties them: "lm_head" of
 /// "model.embed_tokens". Empty: no family has a table of that name.
 std::string HeadTiedTo(const std::string &module);
+/// The one that GGUF files call so; null: there is none.
+const Family *FamilyOfGguf(const std::string &architecture);
+/// Their names there, for messages: "gpt2, llama and qwen2".
+std::string GgufArchitectures();
 
 } // namespace boa
 

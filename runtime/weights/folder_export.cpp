@@ -32,12 +32,12 @@ namespace {
 /// Elements that are in memory at once.
 constexpr int64_t kExportedAtOnce = int64_t{1} << 20;
 
-/// A parameter in a tensor, from an element on.
+/// A parameter in a tensor.
 struct FilePiece {
   const Group *group;
   int64_t entry;
   const Parameter *parameter;
-  int64_t begin;
+  TensorPart at;
 };
 
 /// A tensor of the folder: parameters, and what `rest` has between them.
@@ -85,9 +85,9 @@ absl::StatusOr<std::vector<Part>> NameParts(const Program &program,
               absl::StrCat("parameter ", group.name, ".", parameter.name,
                            " has no name in the folder: write as \"NAME\" behind its initial "
                            "value in the spec"));
-        const auto [at, is_new] = names.try_emplace(external.name, parts.size());
-        const bool whole = external.rows == ExternalTensor::all;
-        if (!is_new && (whole || !parts[at->second].rest))
+        const auto [place, is_new] = names.try_emplace(external.name, parts.size());
+        const bool whole = external.kind == ExternalTensor::all;
+        if (!is_new && (whole || !parts[place->second].rest))
           return absl::FailedPreconditionError(
               absl::StrCat("two parameters are named ", external.name, ", one of them is ", own));
         if (is_new) {
@@ -102,11 +102,16 @@ absl::StatusOr<std::vector<Part>> NameParts(const Program &program,
                              " beside config.json"));
           parts.push_back(std::move(part));
         }
-        Part &part = parts[at->second];
-        if (!whole && !external.Fits(part.tensor.shape, parameter.shape))
+        Part &part = parts[place->second];
+        const std::optional<TensorPart> at = external.In(part.tensor.shape, parameter.shape);
+        if (!at)
           return absl::FailedPreconditionError(absl::StrCat(
               "parameter ", own, " has other rows than ", external.name, " of ", rest->path()));
-        part.pieces.push_back({&group, entry, &parameter, external.Begin(parameter.elements())});
+        for (const FilePiece &other : part.pieces)
+          if (at->Overlaps(parameter.elements(), other.at, other.parameter->elements()))
+            return absl::FailedPreconditionError(absl::StrCat(
+                "two parameters are the same part of ", external.name, ", one of them is ", own));
+        part.pieces.push_back({&group, entry, &parameter, *at});
       }
   // Tensors that the model does not use.
   if (rest && !options.rows_of_rest)
@@ -139,6 +144,29 @@ std::vector<std::vector<Part>> Shard(std::vector<Part> parts, const FolderExport
   return shards;
 }
 
+/// What of a parameter is in elements [first, first + count) of its tensor, to its place in
+/// `values`.
+absl::Status ReadPiece(const FilePiece &piece, int64_t first, int64_t count, MergedWeights &weights,
+                       float *values) {
+  const TensorPart &at = piece.at;
+  const int64_t rows = piece.parameter->elements() / at.width;
+  for (int64_t row = std::max<int64_t>(0, (first - at.begin - at.width) / at.stride); row < rows;
+       ++row) {
+    const int64_t of_row = at.begin + row * at.stride;
+    if (of_row >= first + count)
+      break;
+    const int64_t begin = std::max(first, of_row), end = std::min(first + count, of_row + at.width);
+    if (begin >= end)
+      continue;
+    if (absl::Status status =
+            weights.Read(*piece.group, piece.entry, *piece.parameter,
+                         row * at.width + (begin - of_row), end - begin, values + (begin - first));
+        !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status WriteShard(const std::vector<Part> &parts, const std::string &path,
                         MergedWeights &weights, const WeightFiles *rest) {
   std::vector<Tensor> tensors;
@@ -157,13 +185,9 @@ absl::Status WriteShard(const std::vector<Part> &parts, const std::string &path,
       const int64_t count = std::min(kExportedAtOnce, part.tensor.elements() - first);
       absl::Status status =
           part.rest ? rest->Read(*part.rest, first, count, values.data()) : absl::OkStatus();
-      for (const FilePiece &piece : part.pieces) {
-        const int64_t begin = std::max(first, piece.begin),
-                      end = std::min(first + count, piece.begin + piece.parameter->elements());
-        if (status.ok() && begin < end)
-          status = weights.Read(*piece.group, piece.entry, *piece.parameter, begin - piece.begin,
-                                end - begin, values.data() + (begin - first));
-      }
+      for (const FilePiece &piece : part.pieces)
+        if (status.ok())
+          status = ReadPiece(piece, first, count, weights, values.data());
       if (status.ok())
         status = writer->Append(values.data(), count);
       if (!status.ok())

@@ -7,6 +7,7 @@
 #include "runtime/weights/gguf_config.h"
 
 #include "runtime/formats/gguf.h"
+#include "runtime/weights/family.h"
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -40,15 +41,24 @@ double Shortest(double value) {
 
 class GgufConfig {
 public:
-  explicit GgufConfig(const GgufFile &file)
-      : file(file), architecture(file.Text("general.architecture")) {}
+  GgufConfig(const GgufFile &file, const Family &family)
+      : file(file), family(family), architecture(family.gguf.architecture) {}
 
   absl::StatusOr<std::string> Run() {
     Json config;
-    if (architecture == "gpt2")
-      Gpt2(config);
-    else
-      Llama(config);
+    config["architectures"] = {family.architecture};
+    config["model_type"] = family.name;
+    ReadKeys(config);
+    for (const ConfigKey &key : family.keys) {
+      if (key.kind == ConfigKey::Kind::dropout)
+        config[key.key] = 0.0;
+      if (key.kind == ConfigKey::Kind::rotary)
+        Rotary(config, Head(config));
+      if (key.kind == ConfigKey::Kind::window)
+        Window(config, key);
+    }
+    if (Whole("expert_count", 0) != 0)
+      Refuse(Full("expert_count"), "Boa has no experts");
     config["vocab_size"] = Vocab();
     config["tie_word_embeddings"] = !Find("output.weight");
     config["torch_dtype"] = Dtype();
@@ -126,38 +136,44 @@ private:
     return types == std::set<std::string>{"F16"} ? "float16" : "float32";
   }
 
-  void Llama(Json &config) {
-    const bool qwen2 = architecture == "qwen2", qwen3 = architecture == "qwen3";
-    config["architectures"] = {qwen2   ? "Qwen2ForCausalLM"
-                               : qwen3 ? "Qwen3ForCausalLM"
-                                       : "LlamaForCausalLM"};
-    config["model_type"] = architecture;
-    config["hidden_act"] = "silu";
-    const int64_t width = Whole("embedding_length"), heads = Whole("attention.head_count");
-    config["hidden_size"] = width;
-    config["intermediate_size"] = Whole("feed_forward_length");
-    config["num_hidden_layers"] = Whole("block_count");
-    config["num_attention_heads"] = heads;
-    config["num_key_value_heads"] = Whole("attention.head_count_kv", heads);
-    config["max_position_embeddings"] = Whole("context_length");
-    config["rms_norm_eps"] = Real("attention.layer_norm_rms_epsilon");
+  void ReadKeys(Json &config) {
+    for (const GgufForm::Name &key : family.gguf.keys) {
+      const ConfigKey &row = *family.Find(key.there);
+      if (row.kind == ConfigKey::Kind::real)
+        config[key.there] = Real(key.here);
+      else if (row.value != "kv_heads" || Has(key.here))
+        config[key.there] = Whole(key.here);
+      else // as many as there are
+        config[key.there] = Whole("attention.head_count");
+    }
+    for (const GgufForm::Name &flag : family.gguf.flags)
+      if (family.Find(flag.there))
+        config[flag.there] = Find(flag.here) != nullptr;
+  }
+
+  /// The width of a head. Without a key it follows from others.
+  int64_t Head(Json &config) {
+    const int64_t heads = Whole("attention.head_count"), width = Whole("embedding_length");
     const int64_t head = Whole("attention.key_length", heads > 0 ? width / heads : 0);
-    if (!qwen2)
+    if (Has("attention.key_length") || family.Find("head_dim")->formula.empty())
       config["head_dim"] = head;
     for (const char *key : {"attention.value_length", "rope.dimension_count"})
       if (Whole(key, head) != head && faults.empty()) // else it may follow from another fault
         Refuse(Full(key), absl::StrCat("expected ", head, ", the width of a head"));
-    if (Whole("expert_count", 0) != 0)
-      Refuse(Full("expert_count"), "Boa has no experts");
-    if (Whole("attention.sliding_window", 0) != 0)
+    return head;
+  }
+
+  /// 0 is none.
+  void Window(Json &config, const ConfigKey &key) {
+    const int64_t window = Whole("attention.sliding_window", 0);
+    if (key.window == ConfigKey::Window::always)
+      config[key.key] = window > 0 ? Json(window) : Json();
+    else if (window != 0)
       Refuse(Full("attention.sliding_window"), "which layers have the window is not in the file");
-    config["rope_theta"] = Real("rope.freq_base", 10000);
-    if (!qwen2 && !qwen3 && Find("blk.0.attn_q.bias"))
-      config["attention_bias"] = true;
-    Rotary(config, head);
   }
 
   void Rotary(Json &config, int64_t head) {
+    config["rope_theta"] = Real("rope.freq_base", 10000);
     const std::string kind = file.Text(Full("rope.scaling.type"), "none");
     read.insert(Full("rope.scaling.type"));
     const double factor = Real("rope.scaling.factor", 1);
@@ -204,20 +220,6 @@ private:
                               {"original_max_position_embeddings", context}};
   }
 
-  void Gpt2(Json &config) {
-    config["architectures"] = {"GPT2LMHeadModel"};
-    config["model_type"] = architecture;
-    config["activation_function"] = "gelu_new";
-    config["n_embd"] = Whole("embedding_length");
-    config["n_inner"] = Whole("feed_forward_length");
-    config["n_layer"] = Whole("block_count");
-    config["n_head"] = Whole("attention.head_count");
-    config["n_positions"] = Whole("context_length");
-    config["layer_norm_epsilon"] = Real("attention.layer_norm_epsilon");
-    for (const char *rate : {"resid_pdrop", "embd_pdrop", "attn_pdrop"})
-      config[rate] = 0.0;
-  }
-
   /// Keys of the architecture decide what it computes. All others describe the file or its
   /// tokens.
   void CheckRest() {
@@ -227,6 +229,7 @@ private:
   }
 
   const GgufFile &file;
+  const Family &family;
   const std::string architecture;
   std::set<std::string> read, refused; // keys
   std::vector<std::string> faults;
@@ -240,12 +243,12 @@ absl::StatusOr<std::string> ConfigOfGguf(const std::string &path) {
   if (!file.ok())
     return file.status();
   const std::string architecture = file->Text("general.architecture");
-  if (architecture != "gpt2" && architecture != "llama" && architecture != "qwen2" &&
-      architecture != "qwen3")
+  const Family *family = FamilyOfGguf(architecture);
+  if (!family)
     return absl::UnimplementedError(
         absl::StrCat("`", path, "`: `general.architecture` is `", absl::CHexEscape(architecture),
-                     "`: of GGUF files Boa imports gpt2, llama, qwen2 and qwen3"));
-  return GgufConfig(*file).Run();
+                     "`: of GGUF files Boa imports ", GgufArchitectures()));
+  return GgufConfig(*file, *family).Run();
 }
 
 } // namespace boa

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/weights/gguf_weights.h"
 
+#include "runtime/weights/family.h"
+
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -17,37 +19,9 @@
 namespace boa {
 namespace {
 
-struct Names {
-  const char *here, *there; // without ".weight" or ".bias"
-};
-// Llama, Qwen 2 and Qwen 3.
-constexpr Names kLlamaNames[] = {{"token_embd", "model.embed_tokens"},
-                                 {"output_norm", "model.norm"},
-                                 {"output", "lm_head"},
-                                 {"attn_norm", "input_layernorm"},
-                                 {"attn_q", "self_attn.q_proj"},
-                                 {"attn_k", "self_attn.k_proj"},
-                                 {"attn_v", "self_attn.v_proj"},
-                                 {"attn_output", "self_attn.o_proj"},
-                                 {"attn_q_norm", "self_attn.q_norm"},
-                                 {"attn_k_norm", "self_attn.k_norm"},
-                                 {"ffn_norm", "post_attention_layernorm"},
-                                 {"ffn_gate", "mlp.gate_proj"},
-                                 {"ffn_up", "mlp.up_proj"},
-                                 {"ffn_down", "mlp.down_proj"}};
-constexpr Names kGpt2Names[] = {{"token_embd", "transformer.wte"},
-                                {"position_embd", "transformer.wpe"},
-                                {"output_norm", "transformer.ln_f"},
-                                {"output", "lm_head"},
-                                {"attn_norm", "ln_1"},
-                                {"attn_qkv", "attn.c_attn"},
-                                {"attn_output", "attn.c_proj"},
-                                {"ffn_norm", "ln_2"},
-                                {"ffn_up", "mlp.c_fc"},
-                                {"ffn_down", "mlp.c_proj"}};
-
-template <size_t N> const char *Find(const Names (&names)[N], absl::string_view here) {
-  for (const Names &name : names)
+/// The name that a tensor has in the folder; null: it is no weight.
+const char *NameOf(const GgufForm &form, absl::string_view here) {
+  for (const GgufForm::Name &name : form.tensors)
     if (here == name.here)
       return name.there;
   return nullptr;
@@ -99,11 +73,12 @@ absl::StatusOr<GgufWeights> GgufWeights::Open(const std::string &path) {
 }
 
 absl::Status GgufWeights::Name(const std::string &architecture) {
-  const bool gpt2 = architecture == "gpt2", llama = architecture == "llama";
-  if (!gpt2 && !llama && architecture != "qwen2" && architecture != "qwen3")
-    return absl::UnimplementedError(
-        absl::StrCat("`", file.path(), "`: `general.architecture` is `", architecture,
-                     "`: of GGUF files Boa reads gpt2, llama, qwen2 and qwen3"));
+  const Family *family = FamilyOfGguf(architecture);
+  if (!family)
+    return absl::UnimplementedError(absl::StrCat("`", file.path(), "`: `general.architecture` is `",
+                                                 architecture, "`: of GGUF files Boa reads ",
+                                                 GgufArchitectures()));
+  const GgufForm &form = family->gguf;
   if (file.Number("split.count", 1) != 1)
     return absl::UnimplementedError(absl::StrCat(
         "`", file.path(), "` is one of several parts: join them with `llama-gguf-split --merge`"));
@@ -116,14 +91,15 @@ absl::Status GgufWeights::Name(const std::string &architecture) {
     const SplitName parts = SplitNameOf(source.name);
     Layout layout = Layout::same;
     int64_t rows = 0;
-    if (const char *there = gpt2 ? Find(kGpt2Names, parts.stem) : Find(kLlamaNames, parts.stem)) {
-      const char *layers = gpt2 ? "transformer.h." : "model.layers.";
-      tensor.name = absl::StrCat(parts.layer < 0 ? "" : absl::StrCat(layers, parts.layer, "."),
+    if (const char *there = NameOf(form, parts.stem)) {
+      tensor.name = absl::StrCat(parts.layer < 0 ? "" : absl::StrCat(form.layers, parts.layer, "."),
                                  there, parts.kind);
       const bool is_q = parts.stem == "attn_q", is_k = parts.stem == "attn_k";
-      if (llama && (is_q || is_k)) {
-        const int64_t heads = file.Number("llama.attention.head_count", 0);
-        const int64_t of_it = is_q ? heads : file.Number("llama.attention.head_count_kv", heads);
+      if (form.paired && (is_q || is_k)) {
+        const int64_t heads = file.Number(absl::StrCat(architecture, ".attention.head_count"), 0);
+        const int64_t of_it =
+            is_q ? heads
+                 : file.Number(absl::StrCat(architecture, ".attention.head_count_kv"), heads);
         const int64_t out = tensor.shape.empty() ? 0 : tensor.shape[0];
         if (of_it <= 0 || out % of_it != 0 || out / of_it % 2 != 0)
           return absl::InvalidArgumentError(
@@ -131,7 +107,7 @@ absl::Status GgufWeights::Name(const std::string &architecture) {
                            " rows, which are not ", of_it, " heads of an even number"));
         layout = Layout::paired;
         rows = out / of_it;
-      } else if (gpt2 && parts.layer >= 0 && tensor.shape.size() == 2) {
+      } else if (form.transposed && parts.layer >= 0 && tensor.shape.size() == 2) {
         layout = Layout::transposed;
         std::swap(tensor.shape[0], tensor.shape[1]);
       }

@@ -10,7 +10,7 @@
 //
 //   - "llama": the rows of queries and keys stand in pairs, (i, i + head / 2), for a rotation of
 //     neighbours. Here the first halves of a head come first.
-//   - "gpt2": matrices are [out, in]. Here they are [in, out].
+//   - transposed: matrices are [out, in]. Here they are [in, out].
 //
 // A tensor that is no weight of such a model keeps the name that the file gives it.
 //

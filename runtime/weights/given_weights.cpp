@@ -15,9 +15,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -33,6 +36,22 @@ bool IsBuffer(const Tensor &tensor) {
          absl::EndsWith(tensor.name, ".rotary_emb.inv_freq") ||
          tensor.name == "rope_freqs.weight" ||
          absl::EndsWith(tensor.name, "embeddings.position_ids");
+}
+
+/// Whether a parameter has a name elsewhere.
+bool HasNames(const Program &program) {
+  for (const Group &group : program.groups)
+    for (const Parameter &parameter : group.parameters)
+      if (!parameter.external.empty())
+        return true;
+  return false;
+}
+
+/// What of a tensor is a parameter, for messages.
+const char *PartName(const ExternalTensor &external) {
+  if (external.kind == ExternalTensor::all)
+    return "";
+  return external.kind == ExternalTensor::block ? "rows and columns for " : "rows for ";
 }
 
 } // namespace
@@ -54,48 +73,62 @@ GivenWeights::Open(const Program &program, const std::string &path,
 }
 
 void GivenWeights::Match(Adapters adapters, std::vector<std::string> &mismatches) {
-  std::set<std::pair<const Tensor *, int64_t>> seen;
+  struct Part {
+    TensorPart part;
+    int64_t elements;
+  };
+  std::map<const Tensor *, std::vector<Part>> seen;
   ShapesByName shapes;
   for (const auto &[name, tensor] : files.tensors())
     shapes[name] = tensor->shape;
   const bool may_lack = adapters == Adapters::may_be_new && LacksAdapters(program, shapes);
   const std::vector<std::vector<bool>> parts = PartsOfAdapters(program);
+  const bool has_names = files.has_outside_names() && HasNames(program);
   for (size_t g = 0; g < program.groups.size(); ++g) {
     const Group &group = program.groups[g];
     taken.emplace_back();
     for (int64_t entry = 0; entry < CountWholes(group); ++entry)
       for (size_t p = 0; p < group.parameters.size(); ++p) {
-        if (may_lack && parts[g][p]) {
-          taken.back().emplace_back();
-          continue;
-        }
         const Parameter &parameter = group.parameters[p];
         const std::string own = ParameterName(group, entry, parameter);
         const ExternalTensor external = ExternalOf(entry, parameter);
+        const bool is_fresh = has_names && external.name.empty() && !files.Find(own);
+        if (is_fresh && !parts[g][p])
+          initial.push_back(own);
+        if ((is_fresh && !parts[g][p]) || (may_lack && parts[g][p])) {
+          taken.back().emplace_back();
+          continue;
+        }
         const std::vector<int64_t> shape = Parts(group, parameter).WholeShape();
         const Tensor *tensor = external.name.empty() ? nullptr : files.Find(external.name);
         const bool is_own = !tensor;
         if (is_own)
           tensor = files.Find(own);
-        const bool fits =
-            tensor && (is_own ? tensor->shape == shape : external.Fits(tensor->shape, shape));
-        const int64_t begin = is_own || !fits ? 0 : external.Begin(CountElements(shape));
-        taken.back().push_back({tensor, begin});
+        const ExternalTensor whole;
+        const std::optional<TensorPart> part =
+            tensor ? (is_own ? whole : external).In(tensor->shape, shape) : std::nullopt;
+        taken.back().push_back({tensor, part.value_or(TensorPart())});
         const bool elsewhere = files.has_outside_names() && !external.name.empty();
         const std::string name = tensor ? tensor->name : elsewhere ? external.name : own;
         if (!tensor)
           mismatches.push_back(
               absl::StrCat(name, ": expected ", FormatShape(shape), " but found no such tensor"));
-        else if (!fits)
-          mismatches.push_back(
-              absl::StrCat(name, ": expected ",
-                           external.rows == ExternalTensor::all || is_own ? "" : "rows for ",
-                           FormatShape(shape), " but found ", FormatShape(tensor->shape)));
+        else if (!part)
+          mismatches.push_back(absl::StrCat(name, ": expected ", is_own ? "" : PartName(external),
+                                            FormatShape(shape), " but found ",
+                                            FormatShape(tensor->shape)));
         else if (!IsReadable(*tensor))
           mismatches.push_back(absl::StrCat(name, " is ", tensor->dtype, ", but only ",
                                             files.readable_types(), " can be read"));
-        else if (!seen.emplace(tensor, begin).second)
-          mismatches.push_back(absl::StrCat(name, ": two parameters have this name"));
+        else {
+          const int64_t elements = CountElements(shape);
+          for (const Part &other : seen[tensor])
+            if (part->Overlaps(elements, other.part, other.elements)) {
+              mismatches.push_back(absl::StrCat(name, ": two parameters have this name"));
+              break;
+            }
+          seen[tensor].push_back({*part, elements});
+        }
       }
   }
 }
@@ -128,6 +161,12 @@ absl::Status GivenWeights::CheckRest(const std::vector<std::string> &unwanted,
   return absl::OkStatus();
 }
 
+std::string GivenWeights::NoteOfInitial() const {
+  return initial.empty() ? ""
+                         : absl::StrCat("note: without a name in `", files.path(),
+                                        "`, with initial values: ", absl::StrJoin(initial, ", "));
+}
+
 Computation GivenWeights::computation() const { return ComputationOf(files); }
 
 absl::Status GivenWeights::Read(int64_t g, int64_t entry, int64_t p, int64_t first, int64_t count,
@@ -140,10 +179,12 @@ absl::Status GivenWeights::Read(int64_t g, int64_t entry, int64_t p, int64_t fir
   }
   return Parts(group, group.parameters[size_t(p)])
       .ForEachOfPart(entry, first, count, [&](int64_t whole, int64_t begin, int64_t elements) {
-        const Taken &part = taken[size_t(g)][size_t(whole) * width + size_t(p)];
-        absl::Status status = ReadFinite(*part.tensor, part.begin + begin, elements, values);
-        values += elements;
-        return status;
+        const Taken &from = taken[size_t(g)][size_t(whole) * width + size_t(p)];
+        return from.part.ForEachRun(begin, elements, [&](int64_t at, int64_t run) {
+          absl::Status status = ReadFinite(*from.tensor, at, run, values);
+          values += run;
+          return status;
+        });
       });
 }
 

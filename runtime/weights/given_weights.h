@@ -8,9 +8,10 @@
 // The tensors that a program's parameters take their first values from (--weights). A tensor has
 // the parameter's name elsewhere, if the spec gives one, or the name that Boa gives it.
 //
-// Every parameter has a tensor of its shape, in a type that can be read. Adapters may be new: then
-// none of their parts has one, and each has its initial values. Every other tensor is an error,
-// except for:
+// Every parameter has a tensor of its shape, in a type that can be read, or is a part of one that
+// no other parameter has. Adapters may be new: then none of their parts has one, and each has its
+// initial values. So has a parameter without a name elsewhere, where tensors have such names.
+// Every other tensor is an error, except for:
 //
 //   - those that the caller does not want;
 //   - buffers that models recompute: masks, positions, frequencies;
@@ -27,6 +28,7 @@
 #include "runtime/abi/program.h"
 #include "runtime/engine/engine.h"
 #include "runtime/weights/check_parameters.h"
+#include "runtime/weights/parameter_names.h"
 #include "runtime/weights/weight_files.h"
 
 #include "absl/status/status.h"
@@ -49,6 +51,8 @@ public:
 
   /// Tensors that were left out as second copies of others.
   const std::vector<std::string> &copies() const { return second; }
+  /// A note of the parameters that have their initial values, but for parts of adapters; "": none.
+  std::string NoteOfInitial() const;
   /// Of an export that says what its program computes; version 0 of any other file.
   Computation computation() const;
   /// Elements [first, first + count) of a parameter. Groups and parameters by their index.
@@ -69,11 +73,12 @@ private:
   const Program &program;
   const WeightFiles files;
   struct Taken {
-    const Tensor *tensor = nullptr; // null: a part of a new adapter
-    int64_t begin = 0;              // the parameter's first element in it
+    const Tensor *tensor = nullptr; // null: it has its initial values
+    TensorPart part;                // where it is in the tensor
   };
   std::vector<std::vector<Taken>> taken; // by group; there by entry, then parameter
   std::vector<std::string> second;       // copies
+  std::vector<std::string> initial;
 };
 
 } // namespace boa

@@ -22,8 +22,10 @@ absl::Status WriteRest(const WeightFiles &files, const Program &program,
   std::set<std::string> names(unused.begin(), unused.end());
   for (const Group &group : program.groups)
     for (const Parameter &parameter : group.parameters)
-      if (ExternalTensor external = ExternalOf(0, parameter); external.rows != ExternalTensor::all)
-        names.insert(external.name);
+      for (int64_t entry = 0; entry < group.count; ++entry)
+        if (ExternalTensor external = ExternalOf(entry, parameter);
+            external.kind != ExternalTensor::all)
+          names.insert(external.name);
   std::vector<Tensor> tensors;
   std::vector<const Tensor *> sources;
   for (const std::string &name : names)

@@ -33,6 +33,7 @@
 #include "tools/models/SpecText.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -241,6 +242,18 @@ absl::Status importFolder(const ImportOptions &options) {
   report(options, *config, context, describeFit(data, context), *program, unused,
          IsGgufName(options.folder) ? *noTokenizer : "");
   return absl::OkStatus();
+}
+
+std::string listFamilies() {
+  std::string text;
+  for (const Family &family : Families())
+    absl::StrAppendFormat(&text, "%-24s%-24s%s\n", family.title, family.architecture,
+                          family.limits);
+  for (std::string::size_type blank; (blank = text.find(" \n")) != text.npos;)
+    text.erase(blank, 1);
+  return text + "\nOf GGUF files: " + GgufArchitectures() +
+         ". Any other model is a spec by hand (boa help reference),\nwhose parameters name their "
+         "tensors behind `as`.\n";
 }
 
 /// The configuration and the spec must be one function of the same tensors, but for adapters.

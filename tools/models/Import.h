@@ -33,6 +33,9 @@ struct ImportOptions {
 /// kept, and refused. After a kill the same call begins again.
 absl::Status importFolder(const ImportOptions &);
 
+/// The models that are imported, one a line: family, class, and what its table has or has not.
+std::string listFamilies();
+
 struct ExportOptions {
   CompileRequest compile; // the spec
   std::string state;      // or a commit of it: DIR@STEP, DIR@best

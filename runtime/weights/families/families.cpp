@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/weights/families/families.h"
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -112,6 +115,13 @@ ConfigKey &Family::Key(const std::string &name) {
                        [&](const ConfigKey &key) { return key.key == name; });
 }
 
+const ConfigKey *Family::Find(const std::string &name) const {
+  for (const ConfigKey &key : keys)
+    if (key.key == name)
+      return &key;
+  return nullptr;
+}
+
 const std::vector<Family> &Families() {
   static const std::vector<Family> all = {Gpt2(),   Llama(),   Mistral(),   Qwen2(), Qwen3(),
                                           Olmo2(),  Granite(), SeedOss(),   Phi3(),  Starcoder2(),
@@ -131,6 +141,23 @@ std::string HeadTiedTo(const std::string &module) {
     if (module + ".weight" == family.base + family.first)
       return family.tied_head;
   return "";
+}
+
+const Family *FamilyOfGguf(const std::string &architecture) {
+  for (const Family &family : Families())
+    if (!architecture.empty() && family.gguf.architecture == architecture)
+      return &family;
+  return nullptr;
+}
+
+std::string GgufArchitectures() {
+  std::vector<std::string> names;
+  for (const Family &family : Families())
+    if (!family.gguf.architecture.empty())
+      names.push_back(family.gguf.architecture);
+  const std::string last = names.back();
+  names.pop_back();
+  return absl::StrCat(absl::StrJoin(names, ", "), " and ", last);
 }
 
 } // namespace boa

@@ -47,6 +47,23 @@ Family Gpt2() {
                      "summary_proj_to_labels",
                      "summary_type",
                      "summary_use_proj"};
+  family.gguf.architecture = "gpt2";
+  family.gguf.layers = "transformer.h.";
+  family.gguf.transposed = true;
+  family.gguf.keys = {
+      {"embedding_length", "n_embd"},    {"feed_forward_length", "n_inner"},
+      {"block_count", "n_layer"},        {"attention.head_count", "n_head"},
+      {"context_length", "n_positions"}, {"attention.layer_norm_epsilon", "layer_norm_epsilon"}};
+  family.gguf.tensors = {{"token_embd", "transformer.wte"},
+                         {"position_embd", "transformer.wpe"},
+                         {"output_norm", "transformer.ln_f"},
+                         {"output", "lm_head"},
+                         {"attn_norm", "ln_1"},
+                         {"attn_qkv", "attn.c_attn"},
+                         {"attn_output", "attn.c_proj"},
+                         {"ffn_norm", "ln_2"},
+                         {"ffn_up", "mlp.c_fc"},
+                         {"ffn_down", "mlp.c_proj"}};
   // Its Conv1D has weights [in, out].
   family.spec = R"spec(
 {% set layer = base ~ "h.*." %}

@@ -14,6 +14,14 @@ Family Granite() {
   family.architecture = "GraniteForCausalLM";
   family.title = "Granite 3";
   family.limits = "without experts";
+  family.gguf.architecture = "granite";
+  family.gguf.paired = true;
+  for (const GgufForm::Name &key :
+       std::vector<GgufForm::Name>{{"attention.scale", "attention_multiplier"},
+                                   {"embedding_scale", "embedding_multiplier"},
+                                   {"residual_scale", "residual_multiplier"},
+                                   {"logit_scale", "logits_scaling"}})
+    family.gguf.keys.push_back(key);
   for (const ConfigKey &key :
        {Flag("attention_bias", "qkv_bias"), Flag("attention_bias", "out_bias"),
         Flag("mlp_bias", "hidden_bias"),

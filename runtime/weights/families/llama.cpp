@@ -14,6 +14,8 @@ Family Llama() {
   family.architecture = "LlamaForCausalLM";
   family.title = "Llama 2 and 3, SmolLM2";
   family.limits = "rotary positions default, linear and llama3";
+  family.gguf.architecture = "llama";
+  family.gguf.paired = true;
   for (const ConfigKey &key :
        {Flag("attention_bias", "qkv_bias"), Flag("attention_bias", "out_bias"),
         Flag("mlp_bias", "hidden_bias"), WindowOf(ConfigKey::Window::none)})

@@ -103,6 +103,31 @@ Family LlamaLike() {
   };
   family.harmless = {"is_decoder", "max_window_layers", "original_max_position_embeddings",
                      "pretraining_tp"};
+  family.gguf.layers = "model.layers.";
+  family.gguf.keys = {{"embedding_length", "hidden_size"},
+                      {"feed_forward_length", "intermediate_size"},
+                      {"block_count", "num_hidden_layers"},
+                      {"attention.head_count", "num_attention_heads"},
+                      {"attention.head_count_kv", "num_key_value_heads"},
+                      {"context_length", "max_position_embeddings"},
+                      {"attention.layer_norm_rms_epsilon", "rms_norm_eps"}};
+  family.gguf.flags = {{"blk.0.attn_q.bias", "attention_bias"},
+                       {"blk.0.attn_output.bias", "attention_out_bias"},
+                       {"blk.0.ffn_up.bias", "mlp_bias"}};
+  family.gguf.tensors = {{"token_embd", "model.embed_tokens"},
+                         {"output_norm", "model.norm"},
+                         {"output", "lm_head"},
+                         {"attn_norm", "input_layernorm"},
+                         {"attn_q", "self_attn.q_proj"},
+                         {"attn_k", "self_attn.k_proj"},
+                         {"attn_v", "self_attn.v_proj"},
+                         {"attn_output", "self_attn.o_proj"},
+                         {"attn_q_norm", "self_attn.q_norm"},
+                         {"attn_k_norm", "self_attn.k_norm"},
+                         {"ffn_norm", "post_attention_layernorm"},
+                         {"ffn_gate", "mlp.gate_proj"},
+                         {"ffn_up", "mlp.up_proj"},
+                         {"ffn_down", "mlp.down_proj"}};
   family.spec = LlamaBegin() + kLayer + LlamaEnd();
   return family;
 }

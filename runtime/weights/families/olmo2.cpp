@@ -38,6 +38,9 @@ Family Olmo2() {
   family.name = "olmo2";
   family.architecture = "Olmo2ForCausalLM";
   family.title = "OLMo 2";
+  family.gguf.architecture = "olmo2";
+  family.gguf.tensors.push_back({"post_attention_norm", "post_attention_layernorm"});
+  family.gguf.tensors.push_back({"post_ffw_norm", "post_feedforward_layernorm"});
   family.Key("rms_norm_eps").Or(1e-5);
   family.keys.push_back(Flag("attention_bias", "qkv_bias"));
   family.keys.push_back(Flag("attention_bias", "out_bias"));

@@ -34,6 +34,16 @@ Family Phi3() {
   family.architecture = "Phi3ForCausalLM";
   family.title = "Phi-3 and Phi-4";
   family.limits = "not Phi-4-mini, which rotates a part of each head; no longrope";
+  family.gguf.architecture = "phi3";
+  family.gguf.tensors = {{"token_embd", "model.embed_tokens"},
+                         {"output_norm", "model.norm"},
+                         {"output", "lm_head"},
+                         {"attn_norm", "input_layernorm"},
+                         {"attn_qkv", "self_attn.qkv_proj"},
+                         {"attn_output", "self_attn.o_proj"},
+                         {"ffn_norm", "post_attention_layernorm"},
+                         {"ffn_up", "mlp.gate_up_proj"},
+                         {"ffn_down", "mlp.down_proj"}};
   family.Key("rms_norm_eps").Or(1e-5);
   family.keys.push_back(WindowOf(ConfigKey::Window::always));
   // Published folders bring the code that transformers has, too.

@@ -14,6 +14,7 @@ Family Qwen3() {
   family.architecture = "Qwen3ForCausalLM";
   family.title = "Qwen 3";
   family.limits = "contexts up to a window that only some layers have";
+  family.gguf.architecture = "qwen3";
   family.Key("head_dim").From("").Or(128);
   for (const ConfigKey &key :
        {Flag("attention_bias", "qkv_bias"), Flag("attention_bias", "out_bias"),

@@ -13,6 +13,8 @@ Family SeedOss() {
   family.name = "seed_oss";
   family.architecture = "SeedOssForCausalLM";
   family.title = "Seed-OSS";
+  family.gguf.architecture = "seed_oss";
+  family.gguf.tensors.push_back({"post_attention_norm", "post_attention_layernorm"});
   family.Key("num_key_value_heads").From("").Or(8);
   family.Key("head_dim").From("").Or(128);
   family.Key("attention_dropout").Or(0.1);

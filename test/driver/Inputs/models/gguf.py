@@ -18,7 +18,12 @@ NAMES = {"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output
          "q_norm": "attn_q_norm", "k_norm": "attn_k_norm", "gate_proj": "ffn_gate",
          "up_proj": "ffn_up", "down_proj": "ffn_down", "wte": "token_embd",
          "wpe": "position_embd", "ln_f": "output_norm", "ln_1": "attn_norm", "ln_2": "ffn_norm",
-         "c_attn": "attn_qkv", "c_fc": "ffn_up"}
+         "c_attn": "attn_qkv", "c_fc": "ffn_up", "qkv_proj": "attn_qkv", "gate_up_proj": "ffn_up",
+         "post_feedforward_layernorm": "post_ffw_norm"}
+# Whose norm behind attention has a name of its own.
+POST_NORMS = ("olmo2", "seed_oss")
+SCALES = {"attention.scale": "attention_multiplier", "embedding_scale": "embedding_multiplier",
+          "residual_scale": "residual_multiplier", "logit_scale": "logits_scaling"}
 
 
 def rope_of(config):
@@ -47,8 +52,10 @@ def paired(rows, heads):
             for h in range(heads) for i in range(size // 2) for half in range(2)]
 
 
-def renamed(name):
+def renamed(name, model):
     *path, stem, kind = name.split(".")
+    if model in POST_NORMS and stem == "post_attention_layernorm":
+        return name.replace("model.layers.", "blk.").replace("post_attention_layernorm", "post_attention_norm")
     layer = next((f"blk.{part}." for part in path if part.isdigit()), "")
     if stem == "c_proj":
         return f"{layer}{'attn_output' if 'attn' in path else 'ffn_down'}.{kind}"
@@ -58,11 +65,11 @@ def renamed(name):
 def convert(config, found):
     kind = config["model_type"]
     for name, (shape, bits) in found.items():
-        new = renamed(name)
+        new = renamed(name, kind)
         if len(shape) == 2:
             width = shape[1] * 4
             rows = [bits[i * width:(i + 1) * width] for i in range(shape[0])]
-            if kind == "llama" and ("attn_q." in new or "attn_k." in new):
+            if kind in ("llama", "granite") and ("attn_q." in new or "attn_k." in new):
                 heads = config["num_attention_heads" if "attn_q" in new else "num_key_value_heads"]
                 bits = b"".join(paired(rows, heads))
             elif kind == "gpt2" and new.startswith("blk."):
@@ -94,6 +101,11 @@ def write(path, config, found, **more):
                  "attention.layer_norm_epsilon": "layer_norm_epsilon"}
         keys["gpt2.feed_forward_length"] = 4 * config["n_embd"]
     else:
+        if kind == "granite":
+            names.update(SCALES)
+        if kind == "phi3":
+            keys["phi3.attention.sliding_window"] = config["sliding_window"] or 0
+            keys["phi3.rope.scaling.original_context_length"] = config["original_max_position_embeddings"]
         keys[f"{kind}.rope.freq_base"] = float(rope_of(config)["rope_theta"])
     for key, name in names.items():
         keys[f"{kind}.{key}"] = config[name]

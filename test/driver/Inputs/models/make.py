@@ -73,6 +73,8 @@ def models():
     yield "bigcode", t.GPTBigCodeForCausalLM(t.GPTBigCodeConfig(**BIGCODE)), half, None
     yield "hunyuan", t.HunYuanDenseV1ForCausalLM(t.HunYuanDenseV1Config(
         **SMALL, tie_word_embeddings=True)), half, None
+    yield "roberta", t.RobertaForMaskedLM(t.RobertaConfig(**{
+        **BERT, "type_vocab_size": 1, "pad_token_id": 1})), half, None
 
 
 def age(folder):

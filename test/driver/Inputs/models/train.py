@@ -41,7 +41,7 @@ MODELS = {"llama": (LLAMA, 9), "llama-tied": (LLAMA, 9), "llama3": (LLAMA, 9),
           "olmo2": (LLAMA, 11), "granite": (LLAMA, 9), "seed_oss": (LLAMA, 12),
           "starcoder2": (LLAMA, 16), "phi3": (["qkv_proj"], 6),
           "falcon": (["query_key_value"], 6), "distilbert": (["q_lin", "v_lin"], 16),
-          "bigcode": (["c_attn", "attn.c_proj"], 12), "hunyuan": (LLAMA, 11)}
+          "bigcode": (["c_attn", "attn.c_proj"], 12), "hunyuan": (LLAMA, 11), "roberta": (["query", "value"], 16)}
 MASKED = ("bert", "distilbert", "roberta")
 SAVED = ("llama", "gpt2", "bigcode") # whose adapters are kept
 # modules_to_save; "norm" is all of the norms.
