@@ -20,6 +20,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -103,13 +104,13 @@ public:
                ? absl::OkStatus()
                : DecisiveError("lock", name);
   }
-  absl::Status LockByte(int64_t offset, bool shared) override {
-    struct flock byte = {};
-    byte.l_type = shared ? F_RDLCK : F_WRLCK;
-    byte.l_whence = SEEK_SET;
-    byte.l_start = offset;
-    byte.l_len = 1;
-    return Retrying([&] { return fcntl(fd, F_OFD_SETLK, &byte); }) == 0
+  absl::Status LockBytes(int64_t offset, int64_t bytes, bool shared) override {
+    struct flock range = {};
+    range.l_type = shared ? F_RDLCK : F_WRLCK;
+    range.l_whence = SEEK_SET;
+    range.l_start = offset;
+    range.l_len = bytes;
+    return Retrying([&] { return fcntl(fd, F_OFD_SETLK, &range); }) == 0
                ? absl::OkStatus()
                : DecisiveError("lock", name);
   }
@@ -381,6 +382,26 @@ public:
   absl::Status Sync() override {
     return Retrying([&] { return fsync(fd); }) == 0 ? absl::OkStatus()
                                                     : Error("sync directory", name);
+  }
+  absl::StatusOr<std::vector<std::string>> List() override {
+    // A descriptor of its own has its own position.
+    const int own = Retrying([&] { return openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+    DIR *stream = own < 0 ? nullptr : fdopendir(own);
+    if (!stream) {
+      absl::Status status = Error("list directory", name);
+      if (own >= 0)
+        close(own);
+      return status;
+    }
+    std::vector<std::string> names;
+    errno = 0;
+    while (const dirent *entry = readdir(stream))
+      names.push_back(entry->d_name);
+    absl::Status status = errno == 0 ? absl::OkStatus() : Error("list directory", name);
+    closedir(stream);
+    if (!status.ok())
+      return status;
+    return names;
   }
 
 private:

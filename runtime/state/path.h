@@ -106,11 +106,16 @@ public:
   absl::StatusOr<bool> IsCurrent() const;
 
 private:
+  absl::StatusOr<std::unique_ptr<OpenFile>> TakeLock() const;
+
   std::string name, real_name, identity;
   int64_t found = 0;
   std::shared_ptr<Directory> open;
   std::unique_ptr<OpenFile> lock, file;
 };
+
+/// " of the machine HOST" if another one used the path last; else "".
+std::string OfHost(FileSystem &, const SavedPath &);
 
 /// The status with advice for a directory that cannot be written.
 absl::Status Unwritable(const absl::Status &);

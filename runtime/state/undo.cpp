@@ -6,10 +6,18 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/state/undo.h"
 
+#include "runtime/state/saved_commit.h"
+
 namespace boa {
 
-/// The latest first, and each removal is durable before the next.
+/// Commits first, which nothing else names. Then the latest first, and each removal is durable
+/// before the next.
 Undo::~Undo() {
+  for (const std::shared_ptr<Directory> &home : homes)
+    if (const absl::StatusOr<std::vector<std::string>> names = home->List(); names.ok())
+      for (const std::string &name : *names)
+        if (IsSealedName(name))
+          home->Unlink(name).IgnoreError();
   for (auto file = files.rbegin(); file != files.rend(); ++file) {
     absl::Status status = file->first->Unlink(file->second);
     if (status.ok())

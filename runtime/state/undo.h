@@ -33,15 +33,19 @@ public:
   void AddFile(std::shared_ptr<Directory> directory, std::string name) {
     files.push_back({std::move(directory), std::move(name)});
   }
+  /// The files of commits that will be there (saved_commit.h).
+  void AddCommits(std::shared_ptr<Directory> directory) { homes.push_back(std::move(directory)); }
   void AddDirectory(std::string path) { directories.push_back(std::move(path)); }
   void Keep() {
     files.clear();
+    homes.clear();
     directories.clear();
   }
 
 private:
   FileSystem &disk;
   std::vector<std::pair<std::shared_ptr<Directory>, std::string>> files;
+  std::vector<std::shared_ptr<Directory>> homes;
   std::vector<std::string> directories;
 };
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/create_state.h"
 
+#include "runtime/state/manifest_files.h"
 #include "runtime/state/undo.h"
 #include "runtime/trainer/loss_settings.h"
 #include "runtime/trainer/opening.h"
@@ -49,7 +50,7 @@ public:
         if (end == std::string::npos)
           break;
       }
-      for (const char *name : {"lock", "manifest.json", "manifest.copy.json", "data"})
+      for (const char *name : {"lock", kManifest, kManifestCopy, "data"})
         if (Is(absl::StrCat(directory, "/", name)))
           files.push_back({directory, name});
     }
@@ -60,8 +61,11 @@ public:
       undo.AddDirectory(directory);
     for (const auto &[directory, name] : files)
       if (absl::StatusOr<std::shared_ptr<Directory>> folder = disk.OpenDirectory(directory);
-          folder.ok())
+          folder.ok()) {
         undo.AddFile(*folder, name);
+        if (name == kManifest)
+          undo.AddCommits(*folder);
+      }
   }
 
 private:

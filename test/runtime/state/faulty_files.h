@@ -40,6 +40,7 @@ public:
 
   bool hit = false;                  // whether a call has failed
   std::vector<std::string> calls;    // "Sync PATH"
+  std::string fail_at_line;          // every call of this line fails
   bool through_cache = false;        // no syncs: for thousands of openings
   bool full = false;                 // nothing can be reserved any more
   bool bytes_conflict = false;       // a byte of a file that is locked cannot be locked
@@ -48,7 +49,7 @@ public:
 
   absl::Status Call(const char *name, const std::string &path) {
     calls.push_back(absl::StrCat(name, " ", path));
-    bool fails = left == 1 || (hit && mode == kDead);
+    bool fails = left == 1 || (hit && mode == kDead) || calls.back() == fail_at_line;
     left = std::max<int64_t>(left - 1, 0);
     if (!fails)
       return absl::OkStatus();
@@ -164,11 +165,11 @@ private:
       absl::Status status = owner.Call("LockFile", path());
       return status.ok() ? real->Lock() : status;
     }
-    absl::Status LockByte(int64_t offset, bool shared) override {
-      absl::Status status = owner.Call("LockByte", path());
+    absl::Status LockBytes(int64_t offset, int64_t bytes, bool shared) override {
+      absl::Status status = owner.Call("LockBytes", path());
       if (status.ok() && owner.bytes_conflict)
         return absl::UnavailableError("of a whole file, by this process");
-      return status.ok() ? real->LockByte(offset, shared) : status;
+      return status.ok() ? real->LockBytes(offset, bytes, shared) : status;
     }
 
   private:
@@ -216,6 +217,10 @@ private:
     absl::Status Sync() override {
       absl::Status status = owner.Call("SyncDirectory", path());
       return status.ok() && !owner.through_cache ? real->Sync() : status;
+    }
+    absl::StatusOr<std::vector<std::string>> List() override {
+      absl::Status status = owner.Call("List", path());
+      return status.ok() ? real->List() : status;
     }
 
   private:
