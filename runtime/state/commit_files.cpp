@@ -98,6 +98,9 @@ absl::Status CommitLoader::LoadTables(SavedCommit &commit) {
     if (parts.count(part.sum) == 0)
       if (absl::Status status = LoadPart(part); !status.ok())
         return status;
+  std::vector<bool> lists(manifest.paths.size());
+  for (int32_t path : commit.paths)
+    lists[size_t(path)] = true;
   for (SavedTable &table : commit.tables) {
     const auto damage = [&] {
       return Damaged(
@@ -112,6 +115,12 @@ absl::Status CommitLoader::LoadTables(SavedCommit &commit) {
     }
     if (!IsTiled(table))
       return damage();
+    // Only these are opened.
+    for (const auto &one : table.tables)
+      for (const SavedChunk &chunk : one->chunks)
+        if (size_t(chunk.extent.file) >= lists.size() || !lists[size_t(chunk.extent.file)])
+          return Damaged(PathOf(home, SealedName(kCommitFile, commit.sum)),
+                         absl::StrCat("it does not list a path of ", table.storage.name));
   }
   return absl::OkStatus();
 }

@@ -338,6 +338,7 @@ TEST_F(CommitFilesTest, EntriesOutOfRangeAreRefused) {
   const std::string part = ReadWhole(Path() + "/" + *Names("part").begin());
   const size_t place = part.find("\"chunks\":\"") + 10;
   const std::string first = part.substr(place, 12), second = part.substr(place + 28, 12);
+  const std::string id = ReadManifest(disk, Path())->manifest.paths[0].id;
   const std::string kOut = "an entry is missing or out of range",
                     kTiles = "its parts do not have each chunk of ";
   struct Case {
@@ -369,6 +370,8 @@ TEST_F(CommitFilesTest, EntriesOutOfRangeAreRefused) {
            {"commit", "\"shards\":1", "\"shards\":2",
             "was made by a newer Boa: it has sums of 2 shards"},
            {"commit", "\"paths\":[", "\"paths\":[\"unknown\",", kOut},
+           {"commit", absl::StrCat("\"paths\":[\"", id, "\"]"), "\"paths\":[]",
+            "it does not list a path of "},
            {"commit", "\"model\":\"", "\"model\":\"0", kOut},
            {"model", "\"hash\":\"\"", "\"hash\":\"half\"", kOut},
            {"model", "\"shape\":[64,128]", "\"shape\":[4294967296,4294967296]", kOut},
