@@ -388,19 +388,26 @@ std::shared_ptr<const SavedModel> ModelOf(const Program &program) {
 bool IsTiled(const SavedTable &table) {
   const int64_t count = table.storage.entries * table.storage.chunks;
   std::vector<const ChunkTable *> in_order;
-  int64_t chunks = 0;
   for (const auto &one : table.tables) {
-    const int64_t size = int64_t(one->chunks.size());
     if (one->storage != table.storage.name || one->chunk_bytes != table.storage.chunk_bytes ||
-        one->first >= count || size - 1 > (count - 1 - one->first) / one->step)
+        one->first >= count ||
+        int64_t(one->chunks.size()) - 1 > (count - 1 - one->first) / one->step)
       return false;
-    chunks += size;
     in_order.push_back(one.get());
   }
-  if (chunks != count)
-    return false;
   std::sort(in_order.begin(), in_order.end(),
             [](const ChunkTable *a, const ChunkTable *b) { return a->first < b->first; });
+  // So no table is counted twice, and there are as many chunks in memory.
+  if (std::adjacent_find(in_order.begin(), in_order.end(),
+                         [](const ChunkTable *a, const ChunkTable *b) {
+                           return a->first == b->first;
+                         }) != in_order.end())
+    return false;
+  int64_t chunks = 0;
+  for (const ChunkTable *one : in_order)
+    chunks += int64_t(one->chunks.size());
+  if (chunks != count)
+    return false;
   // Of one rank they are ranges.
   int64_t end = 0;
   for (const ChunkTable *one : in_order)

@@ -397,6 +397,17 @@ TEST_F(CommitFilesTest, EntriesOutOfRangeAreRefused) {
   }
 }
 
+// The sizes of two files do not multiply: a set of half a terabyte would be needed.
+TEST_F(CommitFilesTest, ATableThatIsListedOftenIsNotCountedOften) {
+  auto one = std::make_shared<ChunkTable>();
+  one->chunk_bytes = kPage;
+  one->chunks.resize(1 << 20);
+  SavedTable table;
+  table.tables.assign(1 << 22, one);
+  table.storage = {"", "", 1 << 22, 1 << 20, kPage};
+  EXPECT_FALSE(IsTiled(table));
+}
+
 // Tables of several owners, as ranks write them: each has every so many chunks.
 TEST_F(CommitFilesTest, TablesOfRanksAreRead) {
   Make({Path()});
