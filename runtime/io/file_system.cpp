@@ -52,8 +52,8 @@ static absl::StatusOr<std::string> ReadWhole(absl::StatusOr<std::unique_ptr<Open
         "cannot read %s: it has %d bytes, more than Boa writes there", (*file)->path(), *size));
   std::string text(size_t(*size), '\0');
   absl::Status status = (*file)->Read(0, text.data(), *size);
-  if (absl::IsNotFound(status)) // ENXIO, ENODEV: the file is there all the same
-    return absl::FailedPreconditionError(status.message());
+  if (absl::IsNotFound(status)) // the file is there all the same
+    return absl::UnknownError(status.message());
   if (!status.ok())
     return status;
   return text;

@@ -34,22 +34,17 @@ constexpr int64_t kDirectAlignment = BOA_BLOCK_BYTES; // of offsets and sizes un
 constexpr int kMostInterruptions = 10000;             // of one call
 constexpr int kMostDirectFractions = 8;               // of a block, in a row
 
-/// The status of errno: "cannot WHAT PATH: ...".
+/// The status of errno: "cannot WHAT PATH: ...". Callers decide by the code, so some errnos have no
+/// code of absl. NotFound means that nothing is there, Unavailable that another process has the
+/// lock, and FailedPrecondition that what is there is no file for Boa.
 absl::Status Error(absl::string_view what, const std::string &path) {
   const int error = errno;
   absl::Status status = absl::ErrnoToStatus(error, absl::StrCat("cannot ", what, " ", path));
-  return absl::Status(status.code(), absl::StrCat(status.message(), HintOf(error)));
-}
-
-/// The same for callers that decide by the code: NotFound means that nothing is there, and
-/// Unavailable that another process has the lock. Other errnos never get these codes.
-absl::Status DecisiveError(absl::string_view what, const std::string &path) {
-  const int error = errno;
-  absl::Status status = Error(what, path);
-  if ((absl::IsNotFound(status) && error != ENOENT) ||
-      (absl::IsUnavailable(status) && error != EWOULDBLOCK))
-    return absl::FailedPreconditionError(status.message());
-  return status;
+  const bool passes = (absl::IsNotFound(status) && error != ENOENT) ||
+                      (absl::IsUnavailable(status) && error != EWOULDBLOCK) ||
+                      absl::IsFailedPrecondition(status);
+  return absl::Status(passes ? absl::StatusCode::kUnknown : status.code(),
+                      absl::StrCat(status.message(), HintOf(error)));
 }
 
 /// A call again when a signal interrupts it. No program has so many signals in a row: then
@@ -102,7 +97,7 @@ public:
   absl::Status Lock() override {
     return Retrying([&] { return flock(fd, LOCK_EX | LOCK_NB); }) == 0
                ? absl::OkStatus()
-               : DecisiveError("lock", name);
+               : Error("lock", name);
   }
   absl::Status LockBytes(int64_t offset, int64_t bytes, bool shared) override {
     struct flock range = {};
@@ -112,7 +107,7 @@ public:
     range.l_len = bytes;
     return Retrying([&] { return fcntl(fd, F_OFD_SETLK, &range); }) == 0
                ? absl::OkStatus()
-               : DecisiveError("lock", name);
+               : Error("lock", name);
   }
 
 private:
@@ -282,7 +277,7 @@ absl::StatusOr<std::unique_ptr<OpenFile>> OpenAt(const Place &place, const OpenM
   if (fd < 0 && errno == ENOTDIR) // nor can there be anything of that name
     return absl::NotFoundError(absl::StrCat("cannot open ", place.path, ": Not a directory"));
   if (fd < 0)
-    return DecisiveError(mode.create ? "create" : "open", place.path);
+    return Error(mode.create ? "create" : "open", place.path);
   // Where the file system has any.
   if (mode.exclusive && mode.exact)
     (void)fchmod(fd, mode_t(mode.permissions));
@@ -344,7 +339,7 @@ absl::Status RenameAt(const Place &from, const Place &to) {
 
 absl::Status UnlinkAt(const Place &place) {
   return unlinkat(place.base, place.name.c_str(), 0) == 0 ? absl::OkStatus()
-                                                          : DecisiveError("remove", place.path);
+                                                          : Error("remove", place.path);
 }
 
 class SystemDirectory : public Directory {
@@ -418,7 +413,7 @@ public:
     if (fd < 0 && errno == ENOTDIR)
       return absl::NotFoundError(absl::StrCat("cannot open directory ", path, ": Not a directory"));
     if (fd < 0)
-      return DecisiveError("open directory", path);
+      return Error("open directory", path);
     return std::make_shared<SystemDirectory>(fd, path);
   }
   absl::StatusOr<std::unique_ptr<OpenFile>> Open(const std::string &path, OpenMode mode) override {

@@ -72,6 +72,8 @@ absl::Status CommitLoader::LoadPart(const SavedPart &part) {
   std::shared_ptr<Directory> other;
   if (path.directory != manifest.home) {
     absl::StatusOr<std::shared_ptr<Directory>> opened = disk.OpenDirectory(path.directory);
+    if (absl::IsNotFound(opened.status())) // a disk that is not there now has lost nothing
+      return absl::UnknownError(opened.status().message());
     if (!opened.ok())
       return opened.status();
     other = *std::move(opened);

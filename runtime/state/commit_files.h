@@ -50,7 +50,8 @@ private:
   std::map<std::string, std::vector<std::shared_ptr<ChunkTable>>> parts; // by sum
 };
 
-/// Ok where the status says that files of the commit are lost: then the commit has that fault.
+/// Ok where the status says that files of the commit are lost: then the commit has that fault. That
+/// is NotFound, DataLoss, and FailedPrecondition of what is no file of Boa (file_system.h).
 /// Every other error is returned, since it says nothing about the commit.
 absl::Status KeepFault(SavedCommit &, const absl::Status &, const std::string &home);
 

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/io/file_system.h"
 #include "runtime/io/new_file.h"
+#include "runtime/state/manifest_files.h"
 #include "test/runtime/faults/calls.h"
 #include "test/runtime/state/state_fixture.h"
 
@@ -72,6 +73,34 @@ TEST_F(SyncTest, ACommitSyncsInOrder) {
   EXPECT_EQ(Record([&] { Commit(*store, 1); }), first);
   for (int64_t step : {2, 3})
     EXPECT_EQ(Record([&] { Commit(*store, step); }), kCommit);
+}
+
+// A server that is away for a moment has lost nothing. Else the commit would be dropped, and its
+// files removed.
+TEST_F(SyncTest, NoErrorOfTheSystemIsALoss) {
+  Make({Path()}, {1, 2}, 2);
+  const auto read = [&] { return ReadManifest(SystemFiles(), Path(), /*tables=*/true); };
+  for (const char *call : {"open", "pread"})
+    for (int error = 1; error <= 133; ++error) {
+      // These say what is there: nothing, or a link.
+      if (error == ENOENT || error == ENOTDIR || error == ELOOP || error == EINTR)
+        continue;
+      for (int64_t at = 0;; ++at) {
+        SCOPED_TRACE(absl::StrCat(call, " ", at, ": errno ", error));
+        calls::Inject({call, at, /*times=*/1, error});
+        const absl::StatusOr<ReadManifests> found = read();
+        calls::Clear();
+        if (!found.ok()) {
+          ASSERT_FALSE(absl::IsNotFound(found.status())) << found.status();
+          continue;
+        }
+        ASSERT_EQ(found->note, "");
+        ASSERT_EQ(found->manifest.commits.size(), 2u);
+        for (const SavedCommit &commit : found->manifest.commits)
+          ASSERT_EQ(commit.fault, absl::OkStatus());
+        break; // it had fewer calls
+      }
+    }
 }
 
 TEST_F(SyncTest, EachPathIsSynced) {
