@@ -56,6 +56,8 @@ absl::Status CommitReader::Load(FileSystem &disk) {
   SavedCommit &commit = read.commits.front();
   CommitLoader loader(disk, *home.folder(), read);
   auto lost = [&](const absl::Status &status) {
+    if (absl::Status kept = CheckKept(); absl::IsAborted(kept))
+      return kept;
     const absl::Status other = KeepFault(commit, status, home.directory());
     return other.ok() ? commit.fault : other;
   };

@@ -46,15 +46,20 @@ public:
   bool bytes_conflict = false;       // a byte of a file that is locked cannot be locked
   std::optional<int64_t> free_bytes; // what Space says
   std::function<void()> on_wait;     // instead of letting time pass
+  std::function<void()> on_line;     // before the first call of `on_line_of`
+  std::string on_line_of;
 
   absl::Status Call(const char *name, const std::string &path) {
-    calls.push_back(absl::StrCat(name, " ", path));
-    bool fails = left == 1 || (hit && mode == kDead) || calls.back() == fail_at_line;
+    const std::string line = absl::StrCat(name, " ", path);
+    calls.push_back(line);
+    if (on_line && line == on_line_of)
+      std::exchange(on_line, nullptr)();
+    bool fails = left == 1 || (hit && mode == kDead) || line == fail_at_line;
     left = std::max<int64_t>(left - 1, 0);
     if (!fails)
       return absl::OkStatus();
     hit = true;
-    return absl::UnknownError(absl::StrCat("made to fail: ", calls.back()));
+    return absl::UnknownError(absl::StrCat("made to fail: ", line));
   }
 
   absl::StatusOr<std::shared_ptr<Directory>> OpenDirectory(const std::string &path) override {

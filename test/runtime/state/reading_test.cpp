@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/state/commit_reader.h"
 #include "runtime/state/manifest_files.h"
+#include "runtime/state/saved_commit.h"
 #include "test/runtime/state/state_fixture.h"
 
 namespace boa {
@@ -179,6 +180,20 @@ TEST_F(ReadingTest, WritesNothing) {
   EXPECT_FALSE(OpenToRead());
   program = MakeProgram();
   EXPECT_FALSE(OpenToRead());
+}
+
+// A trainer that goes on from an earlier commit drops the one that a reader has just chosen.
+TEST_F(ReadingTest, ADroppedCommitIsNotToldAsLost) {
+  Make({Path()}, {1, 2}, 3);
+  Store store = Open({Path()}, 3, 1);
+  disk.on_line_of = absl::StrCat(
+      "Open ", Path(), "/",
+      SealedName(kCommitFile, ReadManifest(disk, Path())->manifest.commits[1].sum));
+  disk.on_line = [&] { Commit(*store, 3); };
+  const absl::Status status = StateStore::OpenToRead(disk, program, Path()).status();
+  EXPECT_FALSE(disk.on_line);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  ExpectMessage(status, "has dropped the commit of step 2");
 }
 
 // A commit that is being dropped is not read: there is a later one by then.
