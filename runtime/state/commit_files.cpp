@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
-#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
@@ -180,16 +179,18 @@ public:
       return absl::Status(readable.code(),
                           absl::StrCat("cannot commit to ", home.path(), ": its ", kind,
                                        " could not be read again: ", readable.message()));
-    const std::string sum = NameOfContents(text), name = SealedName(kind, sum);
-    absl::StatusOr<std::string> there = ReadSmallFile(home, name);
-    if (there.ok() && *there != text)
-      return Damaged(PathOf(home, name), "its contents are not those of its name");
-    if (!there.ok() && !absl::IsNotFound(there.status()))
-      return there.status();
-    if (!there.ok())
-      if (absl::Status status = PutFile(home, name, text, permissions, kOwnerOnly); !status.ok())
+    const std::string sum = NameOfContents(text);
+    if (!Holds(kind, sum))
+      if (absl::Status status =
+              PutFile(home, SealedName(kind, sum), text, permissions, kOwnerOnly);
+          !status.ok())
         return status;
     return sum;
+  }
+
+  /// Whether the file can be read, and is what its name says.
+  bool Holds(const char *kind, const std::string &sum) const {
+    return ReadSealed(home, SealedName(kind, sum), sum).ok();
   }
 
 private:
@@ -224,11 +225,17 @@ absl::Status WriteCommit(Directory &home, const Manifest &manifest, SavedCommit 
   if (!permissions.ok())
     return permissions.status();
   Writer writer(home, *permissions);
+  // Tables of a part that went or changed since it was read are written again.
   std::vector<std::shared_ptr<ChunkTable>> fresh;
+  std::map<std::string, bool> holds;
   for (const SavedTable &table : commit.tables)
-    for (const auto &one : table.tables)
-      if (one->part.sum.empty())
+    for (const auto &one : table.tables) {
+      const std::string &sum = one->part.sum;
+      if (!sum.empty() && one->part.path == 0 && holds.count(sum) == 0)
+        holds[sum] = writer.Holds(kPartFile, sum);
+      if (sum.empty() || (one->part.path == 0 && !holds[sum]))
         fresh.push_back(one);
+    }
   if (!fresh.empty()) {
     const std::string text = FormatPart(fresh, manifest.paths);
     absl::StatusOr<std::string> sum =
@@ -241,10 +248,7 @@ absl::Status WriteCommit(Directory &home, const Manifest &manifest, SavedCommit 
     }
   }
   NameParts(commit);
-  const bool is_known =
-      std::any_of(manifest.commits.begin(), manifest.commits.end(),
-                  [&](const SavedCommit &other) { return other.model->sum == commit.model->sum; });
-  if (!is_known) {
+  if (!writer.Holds(kModelFile, commit.model->sum)) {
     const std::string text = FormatModel(*commit.model);
     if (absl::Status status =
             writer.Write(kModelFile, text, ParseModel(text, kModelFile).status()).status();

@@ -60,8 +60,9 @@ absl::Status KeepFault(SavedCommit &, const absl::Status &, const std::string &h
 absl::Status LoadAllTables(FileSystem &, Directory &home, Manifest &, int64_t step,
                            std::vector<std::string> &notes);
 
-/// Writes what no file holds yet: a part with the new chunk tables, the model, and the commit. All
-/// are durable when this returns. DataLoss if a file of a name is there, with other contents.
+/// Writes what no file holds: a part with the new chunk tables, the model, and the commit. All are
+/// durable when this returns. It reads the files that the commit shares with others. What a person
+/// or the disk took of them is written again, so that no commit is made that cannot be opened.
 absl::Status WriteCommit(Directory &home, const Manifest &, SavedCommit &);
 
 /// Removes the files of commits that the manifest does not name. Both manifests on disk are this

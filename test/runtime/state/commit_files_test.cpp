@@ -227,15 +227,13 @@ TEST_F(CommitFilesTest, NewFilesHaveThePermissionsOfTheManifest) {
   expect(fs::perms(0660));
 }
 
-// Two texts of one hash, or a file that was left by anybody: it is not taken for the other.
-TEST_F(CommitFilesTest, AnotherFileOfTheNameIsToldNotShared) {
+// A file that was left by anybody is not taken for that of its name.
+TEST_F(CommitFilesTest, AnotherFileOfTheNameIsReplaced) {
   Make({Path()});
   Store store = Open({Path()}, 2);
   const std::set<std::string> before = Names();
-  Write(*store, 2);
-  const CommitRecord record = Record(2);
   fs::copy(Path(), Path("copy"));
-  ASSERT_EQ(store->Commit(record), absl::OkStatus());
+  Commit(*store, 2);
   std::set<std::string> made = Names();
   for (const std::string &name : before)
     made.erase(name);
@@ -245,12 +243,33 @@ TEST_F(CommitFilesTest, AnotherFileOfTheNameIsToldNotShared) {
     fs::remove_all(Path());
     fs::copy(Path("copy"), Path());
     store = Open({Path()}, 2);
-    Write(*store, 2);
     Put(Path() + "/" + name, "another");
-    ExpectMessage(store->Commit(record), name + " is damaged (its contents are not those of its");
+    Commit(*store, 2);
     store.reset();
-    ExpectWhole({Path()}, 1);
+    ExpectWhole({Path()}, 2);
   }
+}
+
+// Commits share a part and the model. One that is made after a file of them went is whole.
+TEST_F(CommitFilesTest, ACommitWritesAgainWhatItSharesAndWent) {
+  Store store = Create({Path()}, 3);
+  Commit(*store, 1);
+  int64_t step = 1;
+  for (bool damaged : {false, true})
+    for (const char *kind : {"part", "model"}) {
+      ASSERT_TRUE(WriteChunk(*store, 1, kMomentum, 1, 1));
+      ASSERT_EQ(store->Commit(Record(++step)), absl::OkStatus());
+      for (const std::string &name : Names(kind)) {
+        fs::remove(Path() + "/" + name);
+        if (damaged)
+          Put(Path() + "/" + name, "{\"format\":\"boa-part\"");
+      }
+      ASSERT_EQ(store->Commit(Record(++step)), absl::OkStatus());
+      store.reset();
+      store = Open({Path()}, 3);
+      ASSERT_TRUE(store);
+      ExpectHolds(*store, 1);
+    }
 }
 
 //===----------------------------------------------------------------------===//
