@@ -21,7 +21,8 @@ namespace boa {
 ///
 /// Ownership: it keeps the directories of its files open; the file system outlives it.
 /// Threads: one. Errors: nobody hears of one. The first file that cannot be removed ends the
-/// removal, so that whatever remains still has the manifest that names its owner.
+/// removal. If there may be commits, their manifests go first, so that none names what is gone: the
+/// data file then names its owner. Else the first manifest goes after it, and names the owner.
 class Undo {
 public:
   explicit Undo(FileSystem &disk) : disk(disk) {}

@@ -10,6 +10,7 @@
 #include "runtime/state/inspect.h"
 #include "runtime/state/manifest_files.h"
 #include "runtime/state/saved_commit.h"
+#include "runtime/state/undo.h"
 #include "test/runtime/state/state_fixture.h"
 
 #include "absl/strings/str_format.h"
@@ -270,6 +271,29 @@ TEST_F(CommitFilesTest, ACommitWritesAgainWhatItSharesAndWent) {
       ASSERT_TRUE(store);
       ExpectHolds(*store, 1);
     }
+}
+
+// A process that dies while it removes what it made leaves a whole state, or no manifest.
+TEST_F(CommitFilesTest, UndoLeavesNoManifestWithoutItsFiles) {
+  bool hit = true;
+  for (int64_t call = 1; hit; ++call) {
+    SCOPED_TRACE(call);
+    fs::remove_all(Path());
+    Make({Path()});
+    {
+      Undo undo(disk);
+      const std::shared_ptr<Directory> folder = *disk.OpenDirectory(Path());
+      for (const char *name : {"lock", kManifest, kManifestCopy, "data"})
+        undo.AddFile(folder, name);
+      undo.AddCommits(folder);
+      disk.FailAt(call, FaultyFiles::kDead);
+    }
+    hit = disk.hit;
+    disk.Heal();
+    if (Exists(Path()))
+      ExpectWhole({Path()}, 1);
+  }
+  EXPECT_TRUE(fs::is_empty(Path()));
 }
 
 //===----------------------------------------------------------------------===//
