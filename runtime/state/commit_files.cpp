@@ -11,9 +11,10 @@
 #include "runtime/state/saved_commit.h"
 #include "runtime/state/sealed.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
@@ -265,6 +266,24 @@ absl::Status WriteCommit(Directory &home, const Manifest &manifest, SavedCommit 
   return home.Sync();
 }
 
+bool IsSealedFile(Directory &directory, const std::string &name) {
+  if (!IsSealedName(name))
+    return false;
+  const std::string wanted =
+      absl::StrCat("{\"format\":\"boa-", name.substr(0, name.find('.')), "\"");
+  const absl::StatusOr<std::unique_ptr<OpenFile>> file = directory.Open(name, {});
+  const absl::StatusOr<int64_t> size = file.ok() ? (*file)->Size() : file.status();
+  if (!size.ok())
+    return false;
+  std::string begin(size_t(std::min(*size, int64_t(wanted.size()))), '\0');
+  if (!(*file)->Read(0, begin.data(), int64_t(begin.size())).ok())
+    return false;
+  if (!absl::EndsWith(name, ".tmp"))
+    return begin == wanted;
+  // A power loss may leave zeros in the place of what was not synced.
+  return absl::StartsWith(wanted, begin) || begin.find_first_not_of('\0') == begin.npos;
+}
+
 void RemoveUnnamed(Directory &home, const Manifest &manifest) {
   std::set<std::string> named;
   for (const SavedCommit &commit : manifest.commits) {
@@ -277,7 +296,7 @@ void RemoveUnnamed(Directory &home, const Manifest &manifest) {
   if (!names.ok())
     return;
   for (const std::string &name : *names)
-    if (IsSealedName(name) && named.count(name) == 0)
+    if (named.count(name) == 0 && IsSealedFile(home, name))
       home.Unlink(name).IgnoreError();
 }
 

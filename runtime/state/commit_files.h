@@ -65,6 +65,10 @@ absl::Status LoadAllTables(FileSystem &, Directory &home, Manifest &, int64_t st
 /// or the disk took of them is written again, so that no commit is made that cannot be opened.
 absl::Status WriteCommit(Directory &home, const Manifest &, SavedCommit &);
 
+/// Whether the name and the beginning of a file say that a commit left it. One that is still being
+/// written may be torn.
+bool IsSealedFile(Directory &, const std::string &name);
+
 /// Removes the files of commits that the manifest does not name. Both manifests on disk are this
 /// one. What cannot be removed stays until the next time.
 void RemoveUnnamed(Directory &home, const Manifest &);

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/state/undo.h"
 
+#include "runtime/state/commit_files.h"
 #include "runtime/state/manifest_files.h"
-#include "runtime/state/saved_commit.h"
 
 namespace boa {
 
@@ -29,7 +29,7 @@ Undo::~Undo() {
   for (const std::shared_ptr<Directory> &home : homes)
     if (const absl::StatusOr<std::vector<std::string>> names = home->List(); names.ok())
       for (const std::string &name : *names)
-        if (IsSealedName(name))
+        if (IsSealedFile(*home, name))
           home->Unlink(name).IgnoreError();
   // A directory whose sync failed must not stay: no later sync would make its name durable.
   constexpr int kAttempts = 3;

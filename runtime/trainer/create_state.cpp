@@ -41,7 +41,8 @@ namespace {
 /// Which files and directories of a state are not there yet.
 class Absent {
 public:
-  Absent(FileSystem &disk, const std::vector<std::string> &directories) : disk(disk) {
+  Absent(FileSystem &disk, const std::vector<std::string> &directories)
+      : disk(disk), home(directories[0]) {
     for (const std::string &directory : directories) {
       // With all parents that lack.
       for (size_t end = directory.find('/', 1);; end = directory.find('/', end + 1)) {
@@ -63,7 +64,7 @@ public:
       if (absl::StatusOr<std::shared_ptr<Directory>> folder = disk.OpenDirectory(directory);
           folder.ok()) {
         undo.AddFile(*folder, name);
-        if (name == kManifest)
+        if (directory == home && name == kManifest)
           undo.AddCommits(*folder);
       }
   }
@@ -75,6 +76,7 @@ private:
   }
 
   FileSystem &disk;
+  const std::string home;
   std::vector<std::string> lacking;                       // directories
   std::vector<std::pair<std::string, std::string>> files; // directory, name
 };

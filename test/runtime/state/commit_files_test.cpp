@@ -180,7 +180,7 @@ TEST_F(CommitFilesTest, OnlyUnnamedFilesOfThisFormGo) {
   const std::string sum(32, 'a');
   std::set<std::string> kept = Names();
   EXPECT_EQ(kept.size(), 5u); // two commits, two parts, a model
-  const std::vector<std::string> foreign = {"part." + sum + ".parquet",
+  std::vector<std::string> foreign = {"part." + sum + ".parquet",
                                             "part." + sum + ".json.bak",
                                             "part." + sum + "a.json",
                                             "part." + std::string(32, 'A') + ".json",
@@ -190,24 +190,35 @@ TEST_F(CommitFilesTest, OnlyUnnamedFilesOfThisFormGo) {
                                             "part." + sum + ".json.tmp.tmp"};
   for (const std::string &name : foreign)
     Put(Path() + "/" + name, "mine");
-  const std::vector<std::string> left = {"part." + sum + ".json", "commit." + sum + ".json",
-                                         "model." + sum + ".json", "part." + sum + ".json.tmp"};
+  // Other programs also have names with hashes.
+  const std::string other(32, 'b');
+  for (const std::string &name : {"model." + other + ".json", "part." + other + ".json.tmp"}) {
+    foreign.push_back(name);
+    Put(Path() + "/" + name, "mine");
+  }
+  const std::map<std::string, std::string> left = {
+      {"part." + sum + ".json", "{\"format\":\"boa-part\",\"version\":4,"},
+      {"commit." + sum + ".json", "{\"format\":\"boa-commit\","},
+      {"model." + sum + ".json", "{\"format\":\"boa-model\","},
+      {"part." + sum + ".json.tmp", "{\"form"},
+      {"commit." + sum + ".json.tmp", ""},
+      {"model." + sum + ".json.tmp", std::string(100, '\0')}};
   for (bool opens : {true, false}) {
     Store store = Open({Path()}, 2);
     if (opens)
       store.reset();
-    for (const std::string &name : left)
-      Put(Path() + "/" + name, "of a commit that was cut short");
+    for (const auto &[name, text] : left)
+      Put(Path() + "/" + name, text);
     if (opens)
       store = Open({Path()}, 2);
     else
       Commit(*store, 3);
-    for (const std::string &name : left)
+    for (const auto &[name, text] : left)
       EXPECT_FALSE(fs::exists(Path() + "/" + name)) << name;
   }
   for (const std::string &name : foreign)
     EXPECT_EQ(ReadWhole(Path() + "/" + name), "mine") << name;
-  EXPECT_EQ(Names().size(), 5u);
+  EXPECT_EQ(Names().size(), 7u);
   ExpectHolds(*Open({Path()}, 2, 2), 2);
   ExpectHolds(*Open({Path()}, 2), 3);
 }
