@@ -48,7 +48,8 @@ Extents::Extents(const Program &program, size_t files, Grow grow)
 }
 
 std::vector<int64_t> Extents::BytesNeeded(int64_t keep, const std::vector<bool> &stands) const {
-  std::vector<int64_t> bytes, first; // until the steady state and at its first commit
+  // With the new commits alone, and when those that were claimed begin to go.
+  std::vector<int64_t> bytes, first;
   for (const Space &space : spaces) {
     bytes.push_back(kStateBlock + space.frozen);
     first.push_back(kStateBlock + space.claimed);
@@ -68,7 +69,8 @@ std::vector<int64_t> Extents::BytesNeeded(int64_t keep, const std::vector<bool> 
       if (file < 0)
         continue;
       add(bytes[size_t(file)], table.storage.chunk_bytes, ExtentsOfChunk(table.shared, keep));
-      add(first[size_t(file)], table.storage.chunk_bytes, 1);
+      add(first[size_t(file)], table.storage.chunk_bytes,
+          ExtentsOfChunk(table.shared, std::max<int64_t>(keep - claimed_commits, 0)));
     }
   }
   bytes.resize(given);
@@ -103,6 +105,7 @@ absl::Status Extents::Claim(const std::vector<SavedCommit> &commits,
       }
     }
   spaces.resize(files.size());
+  claimed_commits = int64_t(commits.size());
   for (size_t i = 0; i < files.size(); ++i) {
     std::sort(places[i].begin(), places[i].end(), [](const Place &a, const Place &b) {
       return std::tie(a.begin, a.end, a.commit) < std::tie(b.begin, b.end, b.commit);

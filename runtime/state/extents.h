@@ -51,8 +51,8 @@ public:
   /// `files`: the number of given paths, to which chunks are dealt.
   Extents(const Program &, size_t files, Grow grow);
 
-  /// The size of the data file of each given path, if `keep` commits are kept beside those that
-  /// were claimed. `stands`: by storage, whether its chunks are those of the opened commit
+  /// The size of the data file of each given path, if `keep` commits are kept. Those that were
+  /// claimed are among them until there are more. `stands`: by storage, whether its chunks are those of the opened commit
   /// (models.h); empty: there is none.
   std::vector<int64_t> BytesNeeded(int64_t keep, const std::vector<bool> &stands = {}) const;
 
@@ -125,6 +125,7 @@ private:
   const size_t given;        // paths
   std::vector<Table> tables; // by storage of the program
   std::vector<Space> spaces; // by path
+  int64_t claimed_commits = 0;
   mutable Mutex mutex;
   std::unordered_map<Extent, uint64_t, ExtentHash> checksums ABSL_GUARDED_BY(mutex);
 };

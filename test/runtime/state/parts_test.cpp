@@ -124,6 +124,11 @@ TEST(ExtentsOfLoraTest, SpaceIsCountedWhereFrozenWeightsAre) {
             (std::vector<int64_t>{kPage * (1 + 8 + 2 + 1), kPage * (1 + 2)}));
   EXPECT_EQ(more.BytesNeeded(1, {false, true}),
             (std::vector<int64_t>{kPage * (1 + 8 + 4 + 2 + 1), kPage * (1 + 4 + 2)}));
+  // Four smaller commits come beside the large one before it goes.
+  program.storages[1] = MakeStorage("weights.block", "weights", Home::ssd, true, {1}, 1, kPage);
+  Extents less(program, 1, grow);
+  ASSERT_EQ(less.Claim(commits, files), absl::OkStatus());
+  EXPECT_EQ(less.BytesNeeded(5, {true, false})[0], kPage * (1 + 8 + 2 + 4 + 1));
 }
 
 //===----------------------------------------------------------------------===//
