@@ -97,20 +97,19 @@ static absl::StatusOr<ReadManifests> ReadCommits(FileSystem &disk, Directory &ho
       return read;
     Manifest &manifest = read->manifest;
     CommitLoader loader(disk, home, manifest);
-    bool is_past = false;
-    for (size_t i = 0; i < manifest.commits.size() && !is_past; ++i) {
-      SavedCommit &commit = manifest.commits[i];
+    bool lacks = false;
+    for (SavedCommit &commit : manifest.commits) {
       absl::Status status = loader.Load(commit);
       if (status.ok() && tables)
         status = loader.LoadTables(commit);
-      if (absl::IsNotFound(status) && tries < kTries) {
-        absl::StatusOr<ReadManifests> now = ReadBoth(home);
-        is_past = now.ok() && now->manifest.sequence != manifest.sequence;
-      }
+      lacks |= absl::IsNotFound(status);
       if (absl::Status other = KeepFault(commit, status, home.path()); !other.ok())
         return other;
     }
-    if (!is_past)
+    if (!lacks || tries == kTries)
+      return read;
+    const absl::StatusOr<ReadManifests> now = ReadBoth(home);
+    if (!now.ok() || now->manifest.sequence == manifest.sequence)
       return read;
   }
 }

@@ -371,6 +371,19 @@ TEST_F(CommitFilesTest, AnEarlierCommitIsChosenAndALostOneGoes) {
   ExpectWhole({Path()}, 4);
 }
 
+// However many files lack, the manifests are read again once: they are large then.
+TEST_F(CommitFilesTest, LostCommitsAreComparedOnce) {
+  Make({Path()}, {1, 2, 3, 4, 5, 6}, 6);
+  for (const std::string &name : Names("commit"))
+    fs::remove(Path() + "/" + name);
+  disk.calls.clear();
+  absl::StatusOr<ReadManifests> read = ReadManifest(disk, Path());
+  ASSERT_TRUE(read.ok()) << read.status();
+  for (const SavedCommit &commit : read->manifest.commits)
+    ExpectMessage(commit.fault, "is lost");
+  EXPECT_EQ(std::count(disk.calls.begin(), disk.calls.end(), "Read " + Manifest()), 2);
+}
+
 // An error of the disk says nothing about the commit.
 TEST_F(CommitFilesTest, WhatTheDiskCannotReadIsNoDamage) {
   Make({Path()}, {1, 2}, 2);
