@@ -13,8 +13,8 @@
 //   - Rename replaces atomically; without a sync nothing is known of its order.
 //
 // Errors are values that name the path. FailedPrecondition is of a name that stands for no file: a
-// link, a directory, a device. No error of the system has that code, or DataLoss. Links are never followed in the last
-// part of a path. Thread safe but for calls on one file.
+// link, a directory, a device. No error of the system has that code, or DataLoss. Links are never
+// followed in the last part of a path. Thread safe but for calls on one file.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_IO_FILE_SYSTEM_H

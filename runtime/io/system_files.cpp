@@ -95,9 +95,8 @@ public:
     return Retrying([&] { return fsync(fd); }) == 0 ? absl::OkStatus() : Error("sync", name);
   }
   absl::Status Lock() override {
-    return Retrying([&] { return flock(fd, LOCK_EX | LOCK_NB); }) == 0
-               ? absl::OkStatus()
-               : Error("lock", name);
+    return Retrying([&] { return flock(fd, LOCK_EX | LOCK_NB); }) == 0 ? absl::OkStatus()
+                                                                       : Error("lock", name);
   }
   absl::Status LockBytes(int64_t offset, int64_t bytes, bool shared) override {
     struct flock range = {};
@@ -105,9 +104,8 @@ public:
     range.l_whence = SEEK_SET;
     range.l_start = offset;
     range.l_len = bytes;
-    return Retrying([&] { return fcntl(fd, F_OFD_SETLK, &range); }) == 0
-               ? absl::OkStatus()
-               : Error("lock", name);
+    return Retrying([&] { return fcntl(fd, F_OFD_SETLK, &range); }) == 0 ? absl::OkStatus()
+                                                                         : Error("lock", name);
   }
 
 private:

@@ -63,6 +63,8 @@ absl::Status CommitLoader::Load(SavedCommit &commit) {
   }
   read->sum = commit.sum;
   read->model = model;
+  if (!IsCountable(*read))
+    return Damaged(file, "it has more elements than files hold");
   commit = *std::move(read);
   return absl::OkStatus();
 }
@@ -182,8 +184,7 @@ public:
                                        " could not be read again: ", readable.message()));
     const std::string sum = NameOfContents(text);
     if (!Holds(kind, sum))
-      if (absl::Status status =
-              PutFile(home, SealedName(kind, sum), text, permissions, kOwnerOnly);
+      if (absl::Status status = PutFile(home, SealedName(kind, sum), text, permissions, kOwnerOnly);
           !status.ok())
         return status;
     return sum;

@@ -52,8 +52,8 @@ public:
   Extents(const Program &, size_t files, Grow grow);
 
   /// The size of the data file of each given path, if `keep` commits are kept. Those that were
-  /// claimed are among them until there are more. `stands`: by storage, whether its chunks are those of the opened commit
-  /// (models.h); empty: there is none.
+  /// claimed are among them until there are more. `stands`: by storage, whether its chunks are
+  /// those of the opened commit (models.h); empty: there is none.
   std::vector<int64_t> BytesNeeded(int64_t keep, const std::vector<bool> &stands = {}) const;
 
   /// Takes the extents that the commits name. `files`: name and size of each data file.

@@ -68,7 +68,7 @@ bool ParseInto(const Json &json, Manifest &manifest) {
   for (const Json &entry : reader.List("commits")) {
     Reader commit(entry);
     SavedCommit &saved = manifest.commits.emplace_back();
-    saved.record.step = commit.Number("step", 0, INT64_MAX);
+    saved.record.step = commit.Number("step", 0, kMostStep);
     saved.sum = std::string(commit.Plain("sum"));
     if (!commit.ok() || !IsSum(saved.sum) || !steps.insert(saved.record.step).second ||
         !sums.insert(saved.sum).second)

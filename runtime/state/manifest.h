@@ -45,7 +45,8 @@ constexpr size_t kMostPlan = size_t(1) << 20; // bytes
 // The compiler cuts a group into chunks of two million elements, of four bytes at most.
 constexpr int64_t kMostChunkBytes = int64_t(8) << 20;
 constexpr int64_t kMostStoredElements = int64_t(1) << 36; // of a parameter, or of its part
-constexpr int32_t kManifestVersion = 4;                   // of all sealed files of a state
+constexpr int64_t kMostStep = int64_t(1) << 62;
+constexpr int32_t kManifestVersion = 4; // of all sealed files of a state
 /// A table has at most so many chunks. So a commit writes again what changed, and little beside it.
 constexpr int64_t kMostTableChunks = int64_t(1) << 14;
 

@@ -158,7 +158,7 @@ Json FormatFacts(const std::map<std::string, std::string> &facts) {
 }
 
 void ParseRecord(Reader &reader, CommitRecord &record) {
-  record.step = reader.Number("step", 0, INT64_MAX);
+  record.step = reader.Number("step", 0, kMostStep);
   record.time = reader.Number("time", INT64_MIN, INT64_MAX);
   auto text = [](const Json &value, std::string &fact) { return Unescape(value, kMostText, fact); };
   auto count = [](const Json &value, int64_t &fact) {
@@ -209,7 +209,7 @@ bool ParseCommitInto(const Json &json, const std::vector<SavedPath> &paths, std:
 bool ParseParameter(const Json &json, SavedParameter &parameter) {
   Reader reader(json);
   parameter.name = reader.Text("name");
-  parameter.offset = reader.Number("offset", 0, INT64_MAX);
+  parameter.offset = reader.Number("offset", 0, kMostFileBytes);
   int64_t elements = 1;
   for (const Json &size : reader.List("shape")) {
     if (!size.is_number_integer() || size.get<int64_t>() < 1 ||
@@ -383,6 +383,25 @@ std::shared_ptr<const SavedModel> ModelOf(const Program &program) {
   SavedModel model = {ParametersOf(program), program.computation, ""};
   model.sum = NameOfContents(FormatModel(model));
   return std::make_shared<const SavedModel>(std::move(model));
+}
+
+bool IsCountable(const SavedCommit &commit) {
+  constexpr int64_t kMost = int64_t(kMostPaths) * kMostFileBytes;
+  std::map<std::string, int64_t> entries;
+  for (const SavedTable &table : commit.tables)
+    entries[table.storage.name] = table.storage.entries;
+  int64_t sum = 0;
+  for (const SavedParameter &parameter : commit.model->parameters) {
+    int64_t elements = 1;
+    for (int64_t size : parameter.shape)
+      elements *= size;
+    const auto found = entries.find(absl::StrCat("weights.", GroupOf(parameter)));
+    const int64_t count = found == entries.end() ? 1 : found->second;
+    if (count > (kMost - sum) / elements)
+      return false;
+    sum += count * elements;
+  }
+  return true;
 }
 
 bool IsTiled(const SavedTable &table) {

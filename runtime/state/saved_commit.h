@@ -57,6 +57,10 @@ ParsePart(absl::string_view text, const std::string &file, const std::vector<Sav
 /// The model of a program, with its sum.
 std::shared_ptr<const SavedModel> ModelOf(const Program &);
 
+/// Whether the elements of all its parameters, in all entries, are fewer than its files can hold.
+/// So their sums are numbers.
+bool IsCountable(const SavedCommit &);
+
 /// Whether the tables of a storage have each of its chunks once, and no others.
 bool IsTiled(const SavedTable &);
 

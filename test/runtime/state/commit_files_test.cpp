@@ -181,13 +181,13 @@ TEST_F(CommitFilesTest, OnlyUnnamedFilesOfThisFormGo) {
   std::set<std::string> kept = Names();
   EXPECT_EQ(kept.size(), 5u); // two commits, two parts, a model
   std::vector<std::string> foreign = {"part." + sum + ".parquet",
-                                            "part." + sum + ".json.bak",
-                                            "part." + sum + "a.json",
-                                            "part." + std::string(32, 'A') + ".json",
-                                            "model.json",
-                                            "commit." + sum,
-                                            "parts." + sum + ".json",
-                                            "part." + sum + ".json.tmp.tmp"};
+                                      "part." + sum + ".json.bak",
+                                      "part." + sum + "a.json",
+                                      "part." + std::string(32, 'A') + ".json",
+                                      "model.json",
+                                      "commit." + sum,
+                                      "parts." + sum + ".json",
+                                      "part." + sum + ".json.tmp.tmp"};
   for (const std::string &name : foreign)
     Put(Path() + "/" + name, "mine");
   // Other programs also have names with hashes.
@@ -413,6 +413,7 @@ TEST_F(CommitFilesTest, EntriesOutOfRangeAreRefused) {
   };
   for (const Case &c : std::vector<Case>{
            {"commit", "\"step\":1", "\"step\":-1", kOut},
+           {"commit", "\"step\":1", absl::StrCat("\"step\":", kMostStep + 1), kOut},
            {"commit", "\"step\":1", "\"step\":2", "its step is not that of the manifest"},
            {"commit", "\"entries\":3", "\"entries\":4", kTiles + "weights.block once"},
            {"commit", "\"chunks\":4,\"entries\":3", "\"chunks\":2147483647,\"entries\":2147483648",
@@ -462,6 +463,14 @@ TEST_F(CommitFilesTest, EntriesOutOfRangeAreRefused) {
     fs::remove_all(Path());
     fs::rename(Path("kept"), Path());
   }
+}
+
+// Sums of elements are made before the tables are read.
+TEST_F(CommitFilesTest, MoreElementsThanFilesHoldAreRefused) {
+  Make({Path()});
+  Edit("model", "\"shape\":[64,128]", "\"shape\":[68719476736],\"split\":0");
+  Edit("commit", "\"entries\":3,\"name\":\"weights", "\"entries\":2147483648,\"name\":\"weights");
+  ExpectMessage(OpenStatus({Path()}), "it has more elements than files hold");
 }
 
 // The sizes of two files do not multiply: a set of half a terabyte would be needed.

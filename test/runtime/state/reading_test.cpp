@@ -186,9 +186,9 @@ TEST_F(ReadingTest, WritesNothing) {
 TEST_F(ReadingTest, ADroppedCommitIsNotToldAsLost) {
   Make({Path()}, {1, 2}, 3);
   Store store = Open({Path()}, 3, 1);
-  disk.on_line_of = absl::StrCat(
-      "Open ", Path(), "/",
-      SealedName(kCommitFile, ReadManifest(disk, Path())->manifest.commits[1].sum));
+  disk.on_line_of =
+      absl::StrCat("Open ", Path(), "/",
+                   SealedName(kCommitFile, ReadManifest(disk, Path())->manifest.commits[1].sum));
   disk.on_line = [&] { Commit(*store, 3); };
   const absl::Status status = StateStore::OpenToRead(disk, program, Path()).status();
   EXPECT_FALSE(disk.on_line);
