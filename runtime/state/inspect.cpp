@@ -142,6 +142,8 @@ public:
       named[size_t(chunk.chunk.extent.file)] += chunk.table->storage.chunk_bytes;
   }
 
+  /// Keeps trainers out, so that nothing that was read changes.
+  absl::Status Lock();
   void Describe() const;
   absl::Status Check();
 
@@ -156,7 +158,6 @@ private:
   }
   absl::Status CheckHead(size_t path) const;
   void ReadSome(size_t path, std::atomic<size_t> &next, size_t end);
-  absl::Status Lock();
   void Found(const NamedChunk &, const absl::Status &);
 
   FileSystem &disk;
@@ -295,8 +296,6 @@ void Inspection::ReadSome(size_t path, std::atomic<size_t> &next, size_t end) {
 }
 
 absl::Status Inspection::Check() {
-  if (absl::Status status = Lock(); !status.ok())
-    return status;
   std::fputs("\n", out);
   for (size_t path = 0; path < directories.size(); ++path)
     if (absl::Status status = CheckHead(path); !status.ok() && named[path] > 0)
@@ -337,49 +336,91 @@ absl::Status Inspection::Check() {
   return absl::OkStatus();
 }
 
+/// The manifests with the commit of that step alone.
+absl::Status ChooseCommit(const CommitName &named, Manifest &manifest) {
+  Commits commits(1);
+  std::swap(commits.manifest(), manifest);
+  std::vector<std::string> notes; // which concern a trainer that goes on
+  absl::StatusOr<const SavedCommit *> chosen = commits.GoTo(named.step, named.directory, notes);
+  if (!chosen.ok())
+    return chosen.status();
+  SavedCommit commit = **chosen;
+  manifest = std::move(commits.manifest());
+  manifest.commits = {std::move(commit)};
+  return absl::OkStatus();
+}
+
+/// Takes the commits with a fault out of the manifest, and returns the faults.
+std::vector<absl::Status> TakeLost(Manifest &manifest) {
+  std::vector<SavedCommit> whole;
+  std::vector<absl::Status> lost;
+  for (SavedCommit &commit : manifest.commits)
+    if (commit.fault.ok())
+      whole.push_back(std::move(commit));
+    else
+      lost.push_back(commit.fault);
+  manifest.commits = std::move(whole);
+  return lost;
+}
+
+/// One fault, or one for all. Then each of them is printed.
+absl::Status TellLost(const std::string &home, const std::vector<absl::Status> &lost,
+                      std::FILE *out) {
+  if (lost.size() <= 1)
+    return lost.empty() ? absl::OkStatus() : lost[0];
+  for (const absl::Status &fault : lost)
+    std::fprintf(out, "%s\n", PrintableName(std::string(fault.message())).c_str());
+  return absl::DataLossError(absl::StrFormat("%d commits in %s are lost", lost.size(), home));
+}
+
+/// Whether a trainer has replaced the manifests since.
+bool IsOld(FileSystem &disk, const std::string &home, const Manifest &manifest) {
+  const absl::StatusOr<ReadManifests> now = ReadRoot(disk, home);
+  return now.ok() && now->manifest.sequence != manifest.sequence;
+}
+
 } // namespace
 
 absl::Status DescribeState(FileSystem &disk, const std::string &name, bool check, std::FILE *out) {
   absl::StatusOr<CommitName> named = FindCommit(disk, name);
   if (!named.ok())
     return named.status();
-  absl::StatusOr<ReadManifests> read = ReadManifest(disk, named->directory, /*tables=*/true);
-  if (!read.ok())
-    return read.status();
-  std::optional<int64_t> best;
-  if (const SavedCommit *commit = BestCommit(read->manifest);
-      commit && read->manifest.commits.size() > 1)
-    best = commit->record.step;
-  if (named->step) {
-    Commits commits(1);
-    std::swap(commits.manifest(), read->manifest);
-    std::vector<std::string> notes; // which concern a trainer that goes on
-    absl::StatusOr<const SavedCommit *> chosen = commits.GoTo(named->step, named->directory, notes);
-    if (!chosen.ok())
-      return chosen.status();
-    SavedCommit commit = **chosen;
-    read->manifest = std::move(commits.manifest());
-    read->manifest.commits = {std::move(commit)};
-  }
-  std::vector<SavedCommit> whole;
-  absl::Status lost;
-  for (SavedCommit &commit : read->manifest.commits) {
-    if (commit.fault.ok())
-      whole.push_back(std::move(commit));
-    else if (lost = commit.fault; !whole.empty())
-      std::fprintf(out, "%s\n", PrintableName(std::string(lost.message())).c_str());
-  }
-  if (whole.empty() && !lost.ok())
+  const std::string &home = named->directory;
+  constexpr int kTries = 100;
+  for (int tries = 1;; ++tries) {
+    absl::StatusOr<ReadManifests> read = ReadManifest(disk, home, /*tables=*/true);
+    if (!read.ok())
+      return read.status();
+    std::vector<SavedCommit> &commits = read->manifest.commits;
+    // A lost commit may be the best.
+    const bool all_whole = std::all_of(commits.begin(), commits.end(),
+                                       [](const auto &commit) { return commit.fault.ok(); });
+    std::optional<int64_t> best;
+    if (const SavedCommit *commit = BestCommit(read->manifest);
+        commit && all_whole && commits.size() > 1)
+      best = commit->record.step;
+    if (named->step)
+      if (absl::Status status = ChooseCommit(*named, read->manifest); !status.ok())
+        return status;
+    const std::vector<absl::Status> faults = TakeLost(read->manifest);
+    const bool has_none = commits.empty() && !faults.empty();
+    Inspection inspection(disk, home, read->manifest, best,
+                          named->step ? "this one" : "the last one", out);
+    const absl::Status locked = check ? inspection.Lock() : absl::OkStatus();
+    if (check && locked.ok() && tries < kTries && IsOld(disk, home, read->manifest))
+      continue;
+    const absl::Status lost = TellLost(home, faults, out);
+    if (has_none)
+      return lost;
+    inspection.Describe();
+    if (!read->note.empty())
+      std::fprintf(out, "  note: %s; the other one is whole\n", PrintableName(read->note).c_str());
+    if (!locked.ok())
+      return locked;
+    if (absl::Status status = check ? inspection.Check() : absl::OkStatus(); !status.ok())
+      return status;
     return lost;
-  read->manifest.commits = std::move(whole);
-  Inspection inspection(disk, named->directory, std::move(read->manifest), best,
-                        named->step ? "this one" : "the last one", out);
-  inspection.Describe();
-  if (!read->note.empty())
-    std::fprintf(out, "  note: %s; the other one is whole\n", PrintableName(read->note).c_str());
-  if (absl::Status status = check ? inspection.Check() : absl::OkStatus(); !status.ok())
-    return status;
-  return lost;
+  }
 }
 
 } // namespace boa

@@ -371,6 +371,37 @@ TEST_F(CommitFilesTest, AnEarlierCommitIsChosenAndALostOneGoes) {
   ExpectWhole({Path()}, 4);
 }
 
+// A trainer commits and ends between the reading of the tables and that of the chunks.
+TEST_F(CommitFilesTest, ACheckReadsWhatItHasLocked) {
+  Make({Path()});
+  disk.on_line_of = "Lock " + Path() + "/lock";
+  disk.on_line = [&] {
+    Store store = Open({Path()});
+    for (int64_t step : {2, 3})
+      Commit(*store, step);
+  };
+  std::FILE *out = std::tmpfile();
+  EXPECT_EQ(DescribeState(disk, Path(), /*check=*/true, out), absl::OkStatus());
+  EXPECT_FALSE(disk.on_line);
+  std::fclose(out);
+}
+
+TEST_F(CommitFilesTest, EachLostCommitIsTold) {
+  Make({Path()}, {1, 2, 3}, 3);
+  const boa::Manifest whole = ReadManifest(disk, Path())->manifest;
+  std::FILE *out = std::fopen(Path("out").c_str(), "w");
+  for (size_t i : {0, 1}) {
+    fs::remove(Path() + "/" + SealedName(kCommitFile, whole.commits[i].sum));
+    ExpectMessage(DescribeState(disk, Path(), /*check=*/false, out),
+                  i == 0 ? "the commit of step 1 is lost" : "2 commits in ");
+  }
+  std::fclose(out);
+  const std::string text = ReadWhole(Path("out"));
+  for (const char *told : {"the commit of step 1 is lost", "the commit of step 2 is lost"})
+    EXPECT_EQ(text.find(told), text.rfind(told)) << text;
+  EXPECT_TRUE(absl::StrContains(text, "the commit of step 2 is lost")) << text;
+}
+
 // However many files lack, the manifests are read again once: they are large then.
 TEST_F(CommitFilesTest, LostCommitsAreComparedOnce) {
   Make({Path()}, {1, 2, 3, 4, 5, 6}, 6);
