@@ -339,6 +339,8 @@ void Extents::Committed(const std::vector<SavedCommit> &kept,
   for (Table &table : tables)
     if (table.persistent)
       MarkNamed(table, FindTable(kept.back(), table.storage.name));
+  if (dropped.empty())
+    return;
   std::unordered_set<const ChunkTable *> seen;                 // each once
   std::map<std::string, std::vector<const ChunkTable *>> stay; // by storage
   for (const SavedCommit &commit : kept)
@@ -352,9 +354,13 @@ void Extents::Committed(const std::vector<SavedCommit> &kept,
       for (const auto &one : table.tables) {
         if (!seen.insert(one.get()).second)
           continue;
+        // Each commit has one or two tables of these chunks.
+        std::vector<const ChunkTable *> others;
+        for (const ChunkTable *other : stay[one->storage])
+          if (other->first <= one->Last() && one->first <= other->Last())
+            others.push_back(other);
         for (size_t i = 0; i < one->chunks.size(); ++i) {
           const int64_t index = one->first + int64_t(i) * one->step;
-          const std::vector<const ChunkTable *> &others = stay[one->storage];
           if (std::none_of(others.begin(), others.end(), [&](const ChunkTable *other) {
                 const SavedChunk *chunk = other->Find(index);
                 return chunk && chunk->extent == one->chunks[i].extent;

@@ -92,6 +92,8 @@ struct ChunkTable {
   SavedPart part;    // that holds it; without a sum until a commit writes it
   int32_t index = 0; // there
 
+  /// The index of its last chunk in the storage.
+  int64_t Last() const { return first + (int64_t(chunks.size()) - 1) * step; }
   /// The chunk of that index in the storage, or null.
   const SavedChunk *Find(int64_t chunk) const {
     const int64_t at = (chunk - first) / step;
