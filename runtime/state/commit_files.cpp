@@ -190,9 +190,12 @@ public:
     return sum;
   }
 
-  /// Whether the file can be read, and is what its name says.
+  /// Whether the file can be read, is what its name says, and has the permissions of the manifest.
   bool Holds(const char *kind, const std::string &sum) const {
-    return ReadSealed(home, SealedName(kind, sum), sum).ok();
+    const std::string name = SealedName(kind, sum);
+    const absl::StatusOr<std::optional<int>> found = PermissionsOf(home, name);
+    return found.ok() && *found && (!permissions || *found == permissions) &&
+           ReadSealed(home, name, sum).ok();
   }
 
 private:

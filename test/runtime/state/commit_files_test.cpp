@@ -223,20 +223,22 @@ TEST_F(CommitFilesTest, OnlyUnnamedFilesOfThisFormGo) {
   ExpectHolds(*Open({Path()}, 2), 3);
 }
 
-// Where the folder is shared with a group, its members read commits.
-TEST_F(CommitFilesTest, NewFilesHaveThePermissionsOfTheManifest) {
-  Store store = Create({Path()}, 2);
+// Where the folder is shared with a group, its members read commits. Files that commits share
+// follow the manifest, too.
+TEST_F(CommitFilesTest, NewCommitsHaveThePermissionsOfTheManifest) {
+  Store store = Create({Path()});
   auto expect = [&](fs::perms permissions) {
     for (const std::string &name : Names())
       EXPECT_EQ(fs::status(Path() + "/" + name).permissions(), permissions) << name;
   };
   Commit(*store, 1);
   expect(fs::perms(0600));
-  for (const std::string &name : Names())
-    fs::permissions(Path() + "/" + name, fs::perms(0660));
-  fs::permissions(Manifest(), fs::perms(0660));
-  Commit(*store, 2);
-  expect(fs::perms(0660));
+  int64_t step = 1;
+  for (int mode : {0660, 0600}) {
+    fs::permissions(Manifest(), fs::perms(mode));
+    ASSERT_EQ(store->Commit(Record(++step)), absl::OkStatus());
+    expect(fs::perms(mode));
+  }
 }
 
 // A file that was left by anybody is not taken for that of its name.
