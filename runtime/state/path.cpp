@@ -118,16 +118,15 @@ absl::StatusOr<bool> StatePath::IsCurrent() const {
 // The lock
 //===----------------------------------------------------------------------===//
 
-absl::StatusOr<std::unique_ptr<OpenFile>> StatePath::TakeLock() const {
+absl::StatusOr<std::unique_ptr<OpenFile>> StatePath::TakeLock(absl::Status &of_bytes) const {
   absl::StatusOr<std::unique_ptr<OpenFile>> locked = open->Lock(kLock);
   if (!locked.ok())
     return locked;
-  // Ranks of a job that has lost others may go on to use the state.
-  absl::Status status = (*locked)->LockBytes(kJobByte, kJobBytes, /*shared=*/false);
-  if (absl::IsUnavailable(status) && !CanLockCommits())
-    return locked; // it stands against the lock of the file
-  if (!status.ok())
-    return status;
+  // Ranks of a job that has lost others may go on to use the state. Some file systems take this for
+  // the lock of the file, and some have no locks of bytes.
+  of_bytes = (*locked)->LockBytes(kJobByte, kJobBytes, /*shared=*/false);
+  if (absl::IsUnavailable(of_bytes) && CanLockCommits())
+    return of_bytes;
   return locked;
 }
 
@@ -135,7 +134,7 @@ absl::Status StatePath::Lock(Undo &undo) {
   absl::StatusOr<PathKind> before = open->Kind(kLock);
   if (!before.ok())
     return before.status();
-  absl::StatusOr<std::unique_ptr<OpenFile>> locked = TakeLock();
+  absl::StatusOr<std::unique_ptr<OpenFile>> locked = TakeLock(bytes_locked);
   if (absl::IsUnavailable(locked.status()))
     return InUse();
   if (!locked.ok())
@@ -161,8 +160,9 @@ absl::Status StatePath::Lock(Undo &undo) {
 
 absl::Status StatePath::CheckFree() const {
   absl::StatusOr<PathKind> kind = open->Kind(kLock);
+  absl::Status of_bytes;
   const bool is_held =
-      kind.ok() && *kind == PathKind::file && absl::IsUnavailable(TakeLock().status());
+      kind.ok() && *kind == PathKind::file && absl::IsUnavailable(TakeLock(of_bytes).status());
   return is_held ? InUse() : absl::OkStatus();
 }
 
@@ -178,7 +178,8 @@ absl::StatusOr<std::unique_ptr<OpenFile>> StatePath::LockCommit(int64_t step, bo
 }
 
 bool StatePath::CanLockCommits() const {
-  return LockCommit(/*step=*/-1, /*shared=*/false).ok(); // no commit has this one
+  // No commit has this one.
+  return !absl::IsUnavailable(LockCommit(/*step=*/-1, /*shared=*/false).status());
 }
 
 absl::Status StatePath::InUse() const {

@@ -363,6 +363,10 @@ StatePaths::MakeData(const Manifest &manifest, const std::vector<int64_t> &bytes
     }
     if (absl::Status status = NoteOfPermissions(path, notes); !status.ok())
       return status;
+    if (const absl::Status &bytes = path.BytesLocked(); !bytes.ok() && !absl::IsUnavailable(bytes))
+      notes.push_back(absl::StrCat(
+          path.directory(),
+          ": no process can read a commit while this training runs: ", bytes.message()));
     if (std::string degraded = path.data().Degraded(); !degraded.empty())
       notes.push_back(absl::StrCat(path.directory(), ": ", degraded));
   }

@@ -147,6 +147,20 @@ TEST_F(ReadingTest, WithoutLocksOfBytesNothingSeemsToBeRead) {
   ExpectMessage(StateStore::OpenToRead(disk, program, Path()).status(), "is in use by process ");
 }
 
+// Where there are no locks of bytes, the lock of the file keeps others out. A process that has too
+// many open files does not take those of others for none.
+TEST_F(ReadingTest, WithoutLocksOfBytesAStateIsTrained) {
+  disk.fail_at_line = "LockBytes " + Path() + "/lock";
+  Store store = Create({Path()});
+  ASSERT_TRUE(store);
+  EXPECT_TRUE(absl::StrContains(Notes(*store), "no process can read a commit while"))
+      << Notes(*store);
+  for (int64_t step : {1, 2})
+    Commit(*store, step);
+  EXPECT_EQ(Steps(), Ints({2}));
+  ExpectMessage(OpenStatus({Path()}), "is in use by process ");
+}
+
 TEST_F(ReadingTest, ReadsSeveralPathsWithoutLocks) {
   Make(Named({"a", "b"}), {1, 2});
   for (const char *path : {"a", "b"})
