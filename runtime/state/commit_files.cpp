@@ -130,17 +130,26 @@ absl::Status CommitLoader::LoadTables(SavedCommit &commit) {
 }
 
 absl::Status KeepFault(SavedCommit &commit, const absl::Status &status, const std::string &home) {
-  if (!commit.fault.ok())
+  if (!commit.fault.ok() || status.ok())
     return absl::OkStatus();
-  if (!absl::IsNotFound(status) && !absl::IsDataLoss(status) && !absl::IsFailedPrecondition(status))
+  // Another version is none of our business, and want of memory or descriptors is no fault of it.
+  if (absl::IsUnimplemented(status) || absl::IsResourceExhausted(status))
     return status;
-  SavedCommit lost;
-  lost.record.step = commit.record.step;
-  lost.sum = commit.sum;
-  lost.fault = absl::DataLossError(
-      absl::StrCat("the commit of step ", lost.record.step, " is lost: ", status.message(),
-                   "; go on from another commit with --at, or restore ", home, " from a copy"));
-  commit = std::move(lost);
+  const bool is_lost =
+      absl::IsNotFound(status) || absl::IsDataLoss(status) || absl::IsFailedPrecondition(status);
+  SavedCommit bare;
+  bare.record.step = commit.record.step;
+  bare.sum = commit.sum;
+  bare.fault =
+      is_lost ? absl::DataLossError(absl::StrCat(
+                    "the commit of step ", bare.record.step, " is lost: ", status.message(),
+                    "; go on from another commit with --at, or restore ", home, " from a copy"))
+              : absl::Status(status.code(),
+                             absl::StrCat("the commit of step ", bare.record.step,
+                                          " cannot be read: ", status.message(),
+                                          "; go on from another commit with --at. If the file "
+                                          "stays unreadable, remove it: then the commit is lost"));
+  commit = std::move(bare);
   return absl::OkStatus();
 }
 
@@ -152,12 +161,14 @@ absl::Status LoadAllTables(FileSystem &disk, Directory &home, Manifest &manifest
     const absl::Status status = commit.fault.ok() ? loader.LoadTables(commit) : commit.fault;
     if (absl::Status other = KeepFault(commit, status, home.path()); !other.ok())
       return other;
-    if (commit.fault.ok())
-      whole.push_back(std::move(commit));
-    else if (commit.record.step == step)
+    if (!commit.fault.ok() && commit.record.step == step)
       return commit.fault;
-    else
-      notes.push_back(absl::StrCat(commit.fault.message(), ": it is dropped"));
+    if (!commit.fault.ok())
+      notes.push_back(absl::StrCat(commit.fault.message(), absl::IsDataLoss(commit.fault)
+                                                               ? ": it is dropped"
+                                                               : ". It stays until then"));
+    if (!absl::IsDataLoss(commit.fault))
+      whole.push_back(std::move(commit));
   }
   manifest.commits = std::move(whole);
   return absl::OkStatus();
@@ -290,8 +301,12 @@ bool IsSealedFile(Directory &directory, const std::string &name) {
 
 void RemoveUnnamed(Directory &home, const Manifest &manifest) {
   std::set<std::string> named;
+  bool knows_all = true; // that the commits name
   for (const SavedCommit &commit : manifest.commits) {
     named.insert(SealedName(kCommitFile, commit.sum));
+    knows_all &= commit.fault.ok();
+    if (!commit.fault.ok())
+      continue;
     named.insert(SealedName(kModelFile, commit.model->sum));
     for (const SavedPart &part : commit.parts)
       named.insert(SealedName(kPartFile, part.sum));
@@ -300,7 +315,8 @@ void RemoveUnnamed(Directory &home, const Manifest &manifest) {
   if (!names.ok())
     return;
   for (const std::string &name : *names)
-    if (named.count(name) == 0 && IsSealedFile(home, name))
+    if (named.count(name) == 0 && (knows_all || absl::StartsWith(name, kCommitFile)) &&
+        IsSealedFile(home, name))
       home.Unlink(name).IgnoreError();
 }
 

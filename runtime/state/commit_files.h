@@ -50,13 +50,14 @@ private:
   std::map<std::string, std::vector<std::shared_ptr<ChunkTable>>> parts; // by sum
 };
 
-/// Ok where the status says that files of the commit are lost: then the commit has that fault. That
-/// is NotFound, DataLoss, and FailedPrecondition of what is no file of Boa (file_system.h).
-/// Every other error is returned, since it says nothing about the commit.
+/// Gives the commit a fault, so that others can be gone on from. DataLoss: files of it are lost.
+/// That is after NotFound, DataLoss, and FailedPrecondition of what is no file of Boa
+/// (file_system.h). Other errors say nothing about the commit, and it stays. An error is returned
+/// if it may concern all commits: of another version, or for want of memory.
 absl::Status KeepFault(SavedCommit &, const absl::Status &, const std::string &home);
 
-/// Fills in the chunk tables of all commits. Those that are lost go, with a note. It is an error if
-/// the one at `step` is.
+/// Fills in the chunk tables of all commits. Those that are lost go, and those that cannot be read
+/// stay with their fault, each with a note. It is an error if the one at `step` has a fault.
 absl::Status LoadAllTables(FileSystem &, Directory &home, Manifest &, int64_t step,
                            std::vector<std::string> &notes);
 

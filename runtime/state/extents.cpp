@@ -51,8 +51,8 @@ std::vector<int64_t> Extents::BytesNeeded(int64_t keep, const std::vector<bool> 
   // With the new commits alone, and when those that were claimed begin to go.
   std::vector<int64_t> bytes, first;
   for (const Space &space : spaces) {
-    bytes.push_back(kStateBlock + space.frozen);
-    first.push_back(kStateBlock + space.claimed);
+    bytes.push_back(std::max(kStateBlock + space.frozen, space.held));
+    first.push_back(std::max(kStateBlock + space.claimed, space.held));
   }
   auto add = [](int64_t &sum, int64_t chunk_bytes, int64_t extents) {
     int64_t more = 0;
@@ -106,6 +106,8 @@ absl::Status Extents::Claim(const std::vector<SavedCommit> &commits,
     }
   spaces.resize(files.size());
   claimed_commits = int64_t(commits.size());
+  const bool knows_all = std::all_of(commits.begin(), commits.end(),
+                                     [](const SavedCommit &commit) { return commit.fault.ok(); });
   for (size_t i = 0; i < files.size(); ++i) {
     std::sort(places[i].begin(), places[i].end(), [](const Place &a, const Place &b) {
       return std::tie(a.begin, a.end, a.commit) < std::tie(b.begin, b.end, b.commit);
@@ -129,10 +131,14 @@ absl::Status Extents::Claim(const std::vector<SavedCommit> &commits,
         spaces[i].claimed += place.end - place.begin;
         spaces[i].frozen += place.frozen ? place.end - place.begin : 0;
       }
-      spaces[i].free.Give(last.end, place.begin - last.end); // nothing if it is shared
+      if (knows_all)
+        spaces[i].free.Give(last.end, place.begin - last.end); // nothing if it is shared
       last = place;
     }
     spaces[i].bytes = last.end;
+    if (!knows_all)
+      spaces[i].bytes = spaces[i].held =
+          std::max(last.end, files[i].bytes / kStateBlock * kStateBlock);
   }
   return absl::OkStatus();
 }
@@ -376,7 +382,8 @@ void Extents::Committed(const std::vector<SavedCommit> &kept,
   MutexLock lock(mutex);
   for (const auto &[extent, bytes] : gone) {
     checksums.erase(extent);
-    spaces[size_t(extent.file)].free.Give(extent.offset, bytes);
+    if (extent.offset >= spaces[size_t(extent.file)].held)
+      spaces[size_t(extent.file)].free.Give(extent.offset, bytes);
   }
 }
 

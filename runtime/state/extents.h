@@ -56,8 +56,9 @@ public:
   /// those of the opened commit (models.h); empty: there is none.
   std::vector<int64_t> BytesNeeded(int64_t keep, const std::vector<bool> &stands = {}) const;
 
-  /// Takes the extents that the commits name. `files`: name and size of each data file.
-  /// DataLoss if an extent is beyond its file, or if two chunks share a byte.
+  /// Takes the extents that the commits name; if one cannot be read, all of the files. `files`:
+  /// name and size of each data file. DataLoss if an extent is beyond its file, or if two chunks
+  /// share a byte.
   struct File {
     std::string path;
     int64_t bytes = 0;
@@ -113,6 +114,7 @@ private:
     int64_t bytes = 0;   // of the file; nothing beyond is free or taken
     int64_t claimed = 0; // bytes that commits named at the opening
     int64_t frozen = 0;  // of these, by storages that all commits share
+    int64_t held = 0;    // nothing before this is free: a commit that cannot be read may name it
   };
 
   absl::StatusOr<int64_t> TakeOne(int32_t file, int64_t bytes);

@@ -370,7 +370,8 @@ absl::Status TellLost(const std::string &home, const std::vector<absl::Status> &
     return lost.empty() ? absl::OkStatus() : lost[0];
   for (const absl::Status &fault : lost)
     std::fprintf(out, "%s\n", PrintableName(std::string(fault.message())).c_str());
-  return absl::DataLossError(absl::StrFormat("%d commits in %s are lost", lost.size(), home));
+  return absl::DataLossError(
+      absl::StrFormat("%d commits in %s are lost or cannot be read", lost.size(), home));
 }
 
 /// Whether a trainer has replaced the manifests since.

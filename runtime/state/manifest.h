@@ -129,7 +129,8 @@ struct SavedCommit {
   std::vector<SavedPart> parts;
   std::vector<SavedTable> tables;
   std::vector<SavedStorage> absent; // without chunks; they read as zero, whatever the shape
-  absl::Status fault;               // of its files. Then it has its step and its sum alone
+  /// Of its files: DataLoss if some are lost. Then it has its step and its sum alone.
+  absl::Status fault;
 };
 
 /// How the commit has a parameter: in parts, or as a whole.

@@ -47,7 +47,9 @@ static absl::StatusOr<ReadManifests> ReadBoth(Directory &directory) {
     if (const absl::Status &status = read[i].status(); !status.ok() && !absl::IsNotFound(status) &&
                                                        !absl::IsDataLoss(status) &&
                                                        !absl::IsFailedPrecondition(status))
-      return status;
+      return absl::Status(
+          status.code(), absl::StrCat(status.message(), "; if ", paths[i],
+                                      " stays unreadable, remove it: then the other one is taken"));
   if (read[0].ok() && read[1].ok()) {
     Manifest &first = *read[0], &second = *read[1];
     if (first.state != second.state)

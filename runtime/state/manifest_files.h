@@ -35,7 +35,7 @@ absl::StatusOr<ReadManifests> ReadRoot(Directory &home);
 absl::StatusOr<ReadManifests> ReadRoot(FileSystem &, const std::string &home);
 
 /// The same with its commits, and with their chunk tables if `tables`. Commits whose files are lost
-/// have a fault. Works beside a trainer.
+/// or cannot be read have a fault. Works beside a trainer.
 absl::StatusOr<ReadManifests> ReadManifest(FileSystem &, Directory &home, bool tables = false);
 absl::StatusOr<ReadManifests> ReadManifest(FileSystem &, const std::string &home,
                                            bool tables = false);

@@ -196,9 +196,11 @@ absl::Status StatePaths::Identify(Manifest &manifest, Undo &undo, std::vector<st
     manifest.paths.push_back({path.id(), disk.Host(), path.real()});
     used.insert(path.real());
   }
-  // What no commit names may come back.
+  // What no commit names may come back. One that cannot be read may name it.
+  const bool knows_all = std::all_of(manifest.commits.begin(), manifest.commits.end(),
+                                     [](const SavedCommit &commit) { return commit.fault.ok(); });
   for (size_t saved = 0; saved < known.size(); ++saved)
-    if (at_home && place[saved] < 0 && used.count(known[saved].directory) == 0 &&
+    if ((at_home || !knows_all) && place[saved] < 0 && used.count(known[saved].directory) == 0 &&
         manifest.paths.size() < 2 * kMostPaths)
       manifest.paths.push_back(known[saved]);
   return absl::OkStatus();

@@ -417,19 +417,43 @@ TEST_F(CommitFilesTest, LostCommitsAreComparedOnce) {
   EXPECT_EQ(std::count(disk.calls.begin(), disk.calls.end(), "Read " + Manifest()), 2);
 }
 
-// An error of the disk says nothing about the commit.
+// An error of the disk says nothing about the commit. Others can be gone on from, and it stays as
+// it is, with all that it may name.
 TEST_F(CommitFilesTest, WhatTheDiskCannotReadIsNoDamage) {
-  Make({Path()}, {1, 2}, 2);
-  for (const std::string &name : Names())
+  Make({Path()}, {1, 2}, 3);
+  fs::rename(Path(), Path("whole"));
+  int opened = 0;
+  for (const fs::directory_entry &entry : fs::directory_iterator(Path("whole")))
     for (int64_t step : {1, 2}) {
+      const std::string name = entry.path().filename().string();
+      SCOPED_TRACE(absl::StrCat(name, ", step ", step));
+      if (!IsSealedName(name))
+        continue;
+      fs::remove_all(Path());
+      fs::copy(Path("whole"), Path());
       const std::string before = Snapshot(Path());
       disk.fail_at_line = "Read " + Path() + "/" + name;
-      const absl::Status status = StateStore::Open(disk, program, {Path()}, 2, step).status();
-      ExpectMessage(status, "made to fail: " + disk.fail_at_line);
-      EXPECT_EQ(status.code(), absl::StatusCode::kUnknown);
+      auto store = StateStore::Open(disk, program, {Path()}, 4, step);
+      if (!store.ok()) {
+        ExpectMessage(store.status(), "made to fail: " + disk.fail_at_line);
+        ExpectMessage(store.status(), "If the file stays unreadable, remove it");
+        EXPECT_EQ(store.status().code(), absl::StatusCode::kUnknown);
+        EXPECT_EQ(Snapshot(Path()), before);
+      } else {
+        ++opened;
+        EXPECT_TRUE(absl::StrContains(Notes(**store), "made to fail")) << Notes(**store);
+        // If it is the later one, the next commit drops it.
+        for (int64_t next : {3, 4})
+          if (step == 2)
+            Commit(**store, next);
+      }
       disk.fail_at_line = "";
-      EXPECT_EQ(Snapshot(Path()), before);
+      store = absl::NotFoundError("closed");
+      if (step == 2)
+        ExpectHolds(*Open({Path()}, 4, 1), 1);
+      ExpectHolds(*Open({Path()}, 4, step), step);
     }
+  EXPECT_EQ(opened, 4); // with the other's commit file and part
 }
 
 // Sums that fit over contents that do not.
