@@ -25,8 +25,8 @@ namespace boa {
 
 /// A commit of a state that other processes may train. It changes nothing on disk. As long as it
 /// exists, trainers keep the commit beside those that they would keep. There are exceptions: a full
-/// disk, a trainer that goes on from an earlier commit, and parameters that move to other places.
-/// Reads fail then, since checksums differ.
+/// disk, and a trainer that goes on from an earlier commit. Reads fail then, since checksums
+/// differ.
 ///
 /// Ownership: it owns its descriptors and the lock; the file system outlives it.
 /// Threads: one at a time, but Read from any. Errors name the directory or the file.

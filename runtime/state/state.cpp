@@ -7,7 +7,8 @@
 //
 // Makes, opens and commits a state.
 //
-// A commit syncs the data files. Then it writes the new manifest beside the old one, syncs it,
+// A commit syncs the data files. Then it writes its own files, each synced and renamed, and syncs
+// the directory (commit_files.h). Then it writes the new manifest beside the old one, syncs it,
 // renames it over the old one and syncs the directory. Then it does the same for the copy.
 // Extents that no commit names any more become free only after that. So all extents that one
 // of the two manifests names are still there, whichever of them a crash or rot leaves.
