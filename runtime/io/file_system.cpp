@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <optional>
@@ -24,6 +25,11 @@ uint64_t FileSystem::Unique() {
   if (getentropy(&bits, sizeof bits) != 0)
     std::abort(); // no Linux that we run on lacks it
   return bits;
+}
+
+std::string FileSystem::Host() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
 void FileSystem::Wait(std::chrono::nanoseconds time) { std::this_thread::sleep_for(time); }
@@ -46,8 +52,8 @@ static absl::StatusOr<std::string> ReadWhole(absl::StatusOr<std::unique_ptr<Open
         "cannot read %s: it has %d bytes, more than Boa writes there", (*file)->path(), *size));
   std::string text(size_t(*size), '\0');
   absl::Status status = (*file)->Read(0, text.data(), *size);
-  if (absl::IsNotFound(status)) // ENXIO, ENODEV: the file is there all the same
-    return absl::FailedPreconditionError(status.message());
+  if (absl::IsNotFound(status)) // the file is there all the same
+    return absl::UnknownError(status.message());
   if (!status.ok())
     return status;
   return text;
@@ -63,8 +69,7 @@ absl::StatusOr<std::string> ReadSmallFile(Directory &directory, const std::strin
 
 /// The permissions of the file; nothing if it is not there. A link or a pipe also has none that a
 /// file could keep.
-static absl::StatusOr<std::optional<int>> PermissionsOf(Directory &directory,
-                                                        const std::string &name) {
+absl::StatusOr<std::optional<int>> PermissionsOf(Directory &directory, const std::string &name) {
   absl::StatusOr<std::unique_ptr<OpenFile>> old = directory.Open(name, {});
   if (old.ok()) {
     absl::StatusOr<int> permissions = (*old)->Permissions();
@@ -88,27 +93,31 @@ static absl::Status WriteNewFile(Directory &directory, const std::string &name,
   return status.ok() ? (*file)->Sync() : status;
 }
 
-absl::Status ReplaceFile(Directory &directory, const std::string &name, absl::string_view contents,
-                         int permissions) {
+absl::Status PutFile(Directory &directory, const std::string &name, absl::string_view contents,
+                     std::optional<int> exact, int permissions) {
   if (int64_t(contents.size()) > kMostSmallBytes)
     return absl::FailedPreconditionError(
         absl::StrFormat("cannot write %s/%s: it would have %d bytes, and at most %d are read again",
                         directory.path(), name, contents.size(), kMostSmallBytes));
-  absl::StatusOr<std::optional<int>> kept = PermissionsOf(directory, name);
-  if (!kept.ok())
-    return kept.status();
   const std::string next = name + ".tmp";
   // Left by a crash, or planted: a link of that name is removed, not followed.
   if (absl::Status status = directory.Unlink(next); !status.ok() && !absl::IsNotFound(status))
     return status;
-  absl::Status status = WriteNewFile(directory, next, contents, *kept, permissions);
+  absl::Status status = WriteNewFile(directory, next, contents, exact, permissions);
   if (status.ok())
     status = directory.Rename(next, name);
-  if (!status.ok()) {
+  if (!status.ok())
     directory.Unlink(next).IgnoreError(); // the first error is the one to tell
-    return status;
-  }
-  return directory.Sync();
+  return status;
+}
+
+absl::Status ReplaceFile(Directory &directory, const std::string &name, absl::string_view contents,
+                         int permissions) {
+  absl::StatusOr<std::optional<int>> kept = PermissionsOf(directory, name);
+  if (!kept.ok())
+    return kept.status();
+  absl::Status status = PutFile(directory, name, contents, *kept, permissions);
+  return status.ok() ? directory.Sync() : status;
 }
 
 absl::Status ReplaceFile(FileSystem &files, const std::string &directory, const std::string &name,

@@ -12,8 +12,9 @@
 //   - a name made, replaced or removed is durable after SyncDirectory;
 //   - Rename replaces atomically; without a sync nothing is known of its order.
 //
-// Errors are values that name the path. Links are never followed in the last
-// part of a path. Thread safe but for calls on one file.
+// Errors are values that name the path. FailedPrecondition is of a name that stands for no file: a
+// link, a directory, a device. No error of the system has that code, or DataLoss. Links are never
+// followed in the last part of a path. Thread safe but for calls on one file.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_IO_FILE_SYSTEM_H
@@ -28,6 +29,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,11 +62,11 @@ public:
   /// Locks the file. The lock ends when the file is closed or its process has died, and its last
   /// transfer has ended. Unavailable if another process holds it.
   virtual absl::Status Lock() = 0;
-  /// Locks one byte, which may be beyond the end, until the file is closed or its process has died.
-  /// It stands against other locks of that byte alone, and several may be `shared`. Any other
+  /// Locks bytes, which may be beyond the end, until the file is closed or its process has died.
+  /// It stands against other locks of these bytes alone, and several may be `shared`. Any other
   /// needs a file that is open to write. Unavailable if another lock stands against it; on some
   /// network file systems that is also Lock, of any descriptor.
-  virtual absl::Status LockByte(int64_t offset, bool shared) = 0;
+  virtual absl::Status LockBytes(int64_t offset, int64_t bytes, bool shared) = 0;
   /// Empty, or why the bytes go through the page cache in spite of `direct`.
   virtual std::string Degraded() const { return ""; }
 };
@@ -105,6 +107,8 @@ public:
   virtual absl::Status Rename(const std::string &from, const std::string &to) = 0;
   virtual absl::Status Unlink(const std::string &name) = 0;
   virtual absl::Status Sync() = 0;
+  /// The names of all that stands there, in any order.
+  virtual absl::StatusOr<std::vector<std::string>> List() = 0;
 };
 
 class FileSystem {
@@ -128,6 +132,8 @@ public:
   virtual absl::Status SyncDirectory(const std::string &path) = 0;
   virtual absl::StatusOr<DeviceSpace> Space(const std::string &directory) = 0;
 
+  /// The name of the machine.
+  virtual std::string Host();
   /// A number for identities. No other call gives it, on any machine.
   virtual uint64_t Unique();
   /// Lets time pass.
@@ -149,6 +155,15 @@ std::string ParentOf(const std::string &path);
 /// The whole of a file of at most kMostSmallBytes.
 absl::StatusOr<std::string> ReadSmallFile(FileSystem &, const std::string &path);
 absl::StatusOr<std::string> ReadSmallFile(Directory &, const std::string &name);
+
+/// The permissions of a file; nothing if it is not there, or is nothing that could keep them.
+absl::StatusOr<std::optional<int>> PermissionsOf(Directory &, const std::string &name);
+
+/// Makes a file of the directory, or replaces one, by a rename. Its contents are durable when this
+/// returns, but its name only after a Sync of the directory. `exact`: its permissions in spite of
+/// the umask; else they are `permissions`.
+absl::Status PutFile(Directory &, const std::string &name, absl::string_view contents,
+                     std::optional<int> exact, int permissions);
 
 /// Replaces a file of the directory, and keeps its permissions. After a crash at any instant it has
 /// the old or the new contents. The new ones are durable when this returns. Contents that could

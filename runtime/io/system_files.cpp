@@ -20,6 +20,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -33,22 +34,17 @@ constexpr int64_t kDirectAlignment = BOA_BLOCK_BYTES; // of offsets and sizes un
 constexpr int kMostInterruptions = 10000;             // of one call
 constexpr int kMostDirectFractions = 8;               // of a block, in a row
 
-/// The status of errno: "cannot WHAT PATH: ...".
+/// The status of errno: "cannot WHAT PATH: ...". Callers decide by the code, so some errnos have no
+/// code of absl. NotFound means that nothing is there, Unavailable that another process has the
+/// lock, and FailedPrecondition that what is there is no file for Boa.
 absl::Status Error(absl::string_view what, const std::string &path) {
   const int error = errno;
   absl::Status status = absl::ErrnoToStatus(error, absl::StrCat("cannot ", what, " ", path));
-  return absl::Status(status.code(), absl::StrCat(status.message(), HintOf(error)));
-}
-
-/// The same for callers that decide by the code: NotFound means that nothing is there, and
-/// Unavailable that another process has the lock. Other errnos never get these codes.
-absl::Status DecisiveError(absl::string_view what, const std::string &path) {
-  const int error = errno;
-  absl::Status status = Error(what, path);
-  if ((absl::IsNotFound(status) && error != ENOENT) ||
-      (absl::IsUnavailable(status) && error != EWOULDBLOCK))
-    return absl::FailedPreconditionError(status.message());
-  return status;
+  const bool passes = (absl::IsNotFound(status) && error != ENOENT) ||
+                      (absl::IsUnavailable(status) && error != EWOULDBLOCK) ||
+                      absl::IsFailedPrecondition(status);
+  return absl::Status(passes ? absl::StatusCode::kUnknown : status.code(),
+                      absl::StrCat(status.message(), HintOf(error)));
 }
 
 /// A call again when a signal interrupts it. No program has so many signals in a row: then
@@ -99,19 +95,17 @@ public:
     return Retrying([&] { return fsync(fd); }) == 0 ? absl::OkStatus() : Error("sync", name);
   }
   absl::Status Lock() override {
-    return Retrying([&] { return flock(fd, LOCK_EX | LOCK_NB); }) == 0
-               ? absl::OkStatus()
-               : DecisiveError("lock", name);
+    return Retrying([&] { return flock(fd, LOCK_EX | LOCK_NB); }) == 0 ? absl::OkStatus()
+                                                                       : Error("lock", name);
   }
-  absl::Status LockByte(int64_t offset, bool shared) override {
-    struct flock byte = {};
-    byte.l_type = shared ? F_RDLCK : F_WRLCK;
-    byte.l_whence = SEEK_SET;
-    byte.l_start = offset;
-    byte.l_len = 1;
-    return Retrying([&] { return fcntl(fd, F_OFD_SETLK, &byte); }) == 0
-               ? absl::OkStatus()
-               : DecisiveError("lock", name);
+  absl::Status LockBytes(int64_t offset, int64_t bytes, bool shared) override {
+    struct flock range = {};
+    range.l_type = shared ? F_RDLCK : F_WRLCK;
+    range.l_whence = SEEK_SET;
+    range.l_start = offset;
+    range.l_len = bytes;
+    return Retrying([&] { return fcntl(fd, F_OFD_SETLK, &range); }) == 0 ? absl::OkStatus()
+                                                                         : Error("lock", name);
   }
 
 private:
@@ -281,7 +275,7 @@ absl::StatusOr<std::unique_ptr<OpenFile>> OpenAt(const Place &place, const OpenM
   if (fd < 0 && errno == ENOTDIR) // nor can there be anything of that name
     return absl::NotFoundError(absl::StrCat("cannot open ", place.path, ": Not a directory"));
   if (fd < 0)
-    return DecisiveError(mode.create ? "create" : "open", place.path);
+    return Error(mode.create ? "create" : "open", place.path);
   // Where the file system has any.
   if (mode.exclusive && mode.exact)
     (void)fchmod(fd, mode_t(mode.permissions));
@@ -343,7 +337,7 @@ absl::Status RenameAt(const Place &from, const Place &to) {
 
 absl::Status UnlinkAt(const Place &place) {
   return unlinkat(place.base, place.name.c_str(), 0) == 0 ? absl::OkStatus()
-                                                          : DecisiveError("remove", place.path);
+                                                          : Error("remove", place.path);
 }
 
 class SystemDirectory : public Directory {
@@ -382,6 +376,26 @@ public:
     return Retrying([&] { return fsync(fd); }) == 0 ? absl::OkStatus()
                                                     : Error("sync directory", name);
   }
+  absl::StatusOr<std::vector<std::string>> List() override {
+    // A descriptor of its own has its own position.
+    const int own = Retrying([&] { return openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+    DIR *stream = own < 0 ? nullptr : fdopendir(own);
+    if (!stream) {
+      absl::Status status = Error("list directory", name);
+      if (own >= 0)
+        close(own);
+      return status;
+    }
+    std::vector<std::string> names;
+    errno = 0;
+    while (const dirent *entry = readdir(stream))
+      names.push_back(entry->d_name);
+    absl::Status status = errno == 0 ? absl::OkStatus() : Error("list directory", name);
+    closedir(stream);
+    if (!status.ok())
+      return status;
+    return names;
+  }
 
 private:
   Place At(const std::string &entry) const { return {fd, entry, absl::StrCat(name, "/", entry)}; }
@@ -397,7 +411,7 @@ public:
     if (fd < 0 && errno == ENOTDIR)
       return absl::NotFoundError(absl::StrCat("cannot open directory ", path, ": Not a directory"));
     if (fd < 0)
-      return DecisiveError("open directory", path);
+      return Error("open directory", path);
     return std::make_shared<SystemDirectory>(fd, path);
   }
   absl::StatusOr<std::unique_ptr<OpenFile>> Open(const std::string &path, OpenMode mode) override {

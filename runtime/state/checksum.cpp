@@ -15,6 +15,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "absl/strings/str_format.h"
+
 #include <cstring>
 
 namespace boa {
@@ -30,6 +32,11 @@ uint64_t Checksum(const void *data, int64_t bytes) {
     return ChecksumAvx2(data, bytes);
 #endif
   return ChecksumBaseline(data, bytes);
+}
+
+std::string NameOfContents(absl::string_view text) {
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return absl::StrFormat("%016x%016x", hash.high64, hash.low64);
 }
 
 //===----------------------------------------------------------------------===//

@@ -9,13 +9,19 @@
 
 #include "runtime/abi/sums.h"
 
+#include "absl/strings/string_view.h"
+
 #include <cstdint>
+#include <string>
 
 namespace boa {
 
 /// XXH3, 64 bits: as fast as memory on one thread of x86-64 (SSE2, AVX2) and
 /// ARM (NEON), and the same value on each. Pure; from any thread.
 uint64_t Checksum(const void *data, int64_t bytes);
+
+/// XXH3, 128 bits, in 32 hexadecimal digits: it names a file by its contents.
+std::string NameOfContents(absl::string_view text);
 
 /// The parts of the same checksum, for code that computes it elsewhere, over whole blocks. A
 /// block is sixteen stripes of eight words, one for each lane. A block's addition to the lanes

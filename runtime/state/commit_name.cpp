@@ -32,6 +32,10 @@ absl::StatusOr<CommitName> FindCommit(FileSystem &disk, const std::string &name)
     return absl::NotFoundError(absl::StrCat(found.directory, " holds no training state"));
   if (!read.ok())
     return read.status();
+  // A lost commit may be the best.
+  for (const SavedCommit &commit : read->manifest.commits)
+    if (!commit.fault.ok())
+      return commit.fault;
   const SavedCommit *best = BestCommit(read->manifest);
   if (!best)
     return absl::NotFoundError(absl::StrCat(

@@ -7,9 +7,11 @@
 #include "runtime/state/commit_reader.h"
 
 #include "runtime/state/checksum.h"
+#include "runtime/state/commit_files.h"
 #include "runtime/state/commits.h"
 #include "runtime/state/manifest_files.h"
 #include "runtime/state/models.h"
+#include "runtime/support/memory_errors.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -23,7 +25,7 @@ namespace boa {
 absl::Status ReadSavedChunk(const OpenFile &file, const SavedTable &table, size_t index,
                             void *data) {
   const SavedStorage &storage = table.storage;
-  const SavedChunk &chunk = table.chunks[index];
+  const SavedChunk &chunk = table.Chunk(index);
   if (absl::Status status = file.Read(chunk.extent.offset, data, storage.chunk_bytes); !status.ok())
     return status;
   if (Checksum(data, storage.chunk_bytes) == chunk.checksum)
@@ -33,7 +35,7 @@ absl::Status ReadSavedChunk(const OpenFile &file, const SavedTable &table, size_
 }
 
 absl::Status CommitReader::Choose(std::optional<int64_t> at) {
-  absl::StatusOr<ReadManifests> found = ReadManifest(*home.folder());
+  absl::StatusOr<ReadManifests> found = ReadRoot(*home.folder());
   if (absl::IsNotFound(found.status()))
     return absl::NotFoundError(absl::StrCat(home.directory(), " holds no training state"));
   if (!found.ok())
@@ -48,6 +50,25 @@ absl::Status CommitReader::Choose(std::optional<int64_t> at) {
   read = std::move(commits.manifest());
   read.commits = {std::move(chosen)};
   return absl::OkStatus();
+}
+
+absl::Status CommitReader::Load(FileSystem &disk) {
+  SavedCommit &commit = read.commits.front();
+  CommitLoader loader(disk, *home.folder(), read);
+  auto lost = [&](const absl::Status &status) {
+    if (absl::Status kept = CheckKept(); absl::IsAborted(kept))
+      return kept;
+    const absl::Status other = KeepFault(commit, status, home.directory());
+    return other.ok() ? commit.fault : other;
+  };
+  if (absl::Status status = loader.Load(commit); !status.ok())
+    return lost(status);
+  if (absl::Status status = CheckReadable(home.directory(), read, commit); !status.ok())
+    return status;
+  if (absl::Status status = OpenPaths(disk); !status.ok())
+    return status;
+  const absl::Status status = loader.LoadTables(commit);
+  return status.ok() ? status : lost(status);
 }
 
 absl::StatusOr<std::unique_ptr<CommitReader>>
@@ -74,9 +95,7 @@ CommitReader::Open(FileSystem &disk, const std::string &directory, std::optional
     else
       disk.Wait(std::chrono::milliseconds(10));
   }
-  absl::Status status = CheckReadable(directory, reader->read, reader->saved());
-  if (status.ok())
-    status = reader->OpenPaths(disk);
+  absl::Status status = WithinMemory(directory, [&] { return reader->Load(disk); });
   if (!status.ok())
     return status;
   return reader;
@@ -84,22 +103,21 @@ CommitReader::Open(FileSystem &disk, const std::string &directory, std::optional
 
 absl::Status CommitReader::OpenPaths(FileSystem &disk) {
   paths.resize(read.paths.size());
-  for (const SavedTable &table : saved().tables)
-    for (const SavedChunk &chunk : table.chunks) {
-      std::unique_ptr<StatePath> &path = paths[size_t(chunk.extent.file)];
-      if (path)
-        continue;
-      const SavedPath &saved = read.paths[size_t(chunk.extent.file)];
-      path = std::make_unique<StatePath>(saved.directory == read.home ? home.directory()
-                                                                      : saved.directory);
-      absl::Status status = path->Open(disk);
-      path->Identify(saved.id, 0);
-      if (status.ok())
-        status = path->OpenData(read.state, /*write=*/false);
-      if (!status.ok())
-        return absl::Status(status.code(), absl::StrCat("a part of the state of ", home.directory(),
-                                                        ": ", status.message()));
-    }
+  const std::vector<bool> named = NamedPaths(read, read.paths.size());
+  for (size_t i = 0; i < named.size(); ++i) {
+    if (!named[i])
+      continue;
+    const SavedPath &saved = read.paths[i];
+    std::unique_ptr<StatePath> &path = paths[i] = std::make_unique<StatePath>(
+        saved.directory == read.home ? home.directory() : saved.directory);
+    absl::Status status = path->Open(disk);
+    path->Identify(saved.id, 0);
+    if (status.ok())
+      status = path->OpenData(read.state, /*write=*/false);
+    if (!status.ok())
+      return absl::Status(status.code(), absl::StrCat("a part of the state of ", home.directory(),
+                                                      OfHost(disk, saved), ": ", status.message()));
+  }
   return absl::OkStatus();
 }
 
@@ -116,11 +134,11 @@ std::vector<IoFile> CommitReader::Files() const {
 }
 
 absl::Status CommitReader::CheckKept() const {
-  absl::StatusOr<ReadManifests> now = ReadManifest(*home.folder());
+  absl::StatusOr<ReadManifests> now = ReadRoot(*home.folder());
   if (!now.ok())
     return now.status();
   for (const SavedCommit &commit : now->manifest.commits)
-    if (commit.record.step == saved().record.step && commit.record.time == saved().record.time)
+    if (commit.sum == saved().sum)
       return absl::OkStatus();
   return absl::AbortedError(absl::StrFormat("the training in %s has dropped the commit of step %d, "
                                             "which was being read: read a later one",
@@ -133,7 +151,7 @@ BaseState CommitReader::Origin() const {
 
 absl::Status CommitReader::Read(const SavedTable &table, size_t index, void *data) const {
   absl::Status status =
-      ReadSavedChunk(paths[size_t(table.chunks[index].extent.file)]->data(), table, index, data);
+      ReadSavedChunk(paths[size_t(table.Chunk(index).extent.file)]->data(), table, index, data);
   if (absl::IsDataLoss(status))
     if (absl::Status kept = CheckKept(); !kept.ok())
       return kept;

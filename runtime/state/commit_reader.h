@@ -25,8 +25,8 @@ namespace boa {
 
 /// A commit of a state that other processes may train. It changes nothing on disk. As long as it
 /// exists, trainers keep the commit beside those that they would keep. There are exceptions: a full
-/// disk, a trainer that goes on from an earlier commit, and parameters that move to other places.
-/// Reads fail then, since checksums differ.
+/// disk, and a trainer that goes on from an earlier commit. Reads fail then, since checksums
+/// differ.
 ///
 /// Ownership: it owns its descriptors and the lock; the file system outlives it.
 /// Threads: one at a time, but Read from any. Errors name the directory or the file.
@@ -41,9 +41,9 @@ public:
 
   /// That of the state, with this commit alone.
   const Manifest &manifest() const { return read; }
-  const std::vector<SavedParameter> &parameters() const { return read.parameters; }
+  const std::vector<SavedParameter> &parameters() const { return saved().model->parameters; }
   const SavedCommit &saved() const { return read.commits.front(); }
-  const Computation &computation() const { return ComputationOf(read, saved()); }
+  const Computation &computation() const { return saved().model->computation; }
   BaseState Origin() const;
   /// Whether the state did not move since its last training.
   bool IsAtHome() const { return read.home == home.real(); }
@@ -60,6 +60,8 @@ private:
   explicit CommitReader(StatePath opened) : home(std::move(opened)) {}
   /// Reads the manifest and chooses the commit.
   absl::Status Choose(std::optional<int64_t> at);
+  /// Reads the files of the chosen commit, and opens its paths.
+  absl::Status Load(FileSystem &);
   absl::Status OpenPaths(FileSystem &);
 
   StatePath home;

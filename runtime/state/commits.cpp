@@ -69,6 +69,8 @@ Commits::GoTo(std::optional<int64_t> at, const std::string &home, std::vector<st
       notes.push_back(absl::StrFormat("the commit of step %d goes when the next is made",
                                       commits[later].record.step));
   }
+  if (!commits[chosen].fault.ok())
+    return commits[chosen].fault;
   present = commits[chosen].record;
   return &commits[chosen];
 }
@@ -85,40 +87,22 @@ const CommitRecord &Commits::record() const {
   return present ? *present : none;
 }
 
-/// Whether a part of the commit stands in a path from that number on.
+/// Whether it has chunks on a path with that index or a later one.
 static bool NamesPathFrom(const SavedCommit &commit, size_t path) {
-  for (const SavedTable &table : commit.tables)
-    for (const SavedChunk &chunk : table.chunks)
-      if (chunk.extent.file >= int32_t(path))
-        return true;
-  return false;
+  return std::any_of(commit.paths.begin(), commit.paths.end(),
+                     [&](int32_t named) { return named >= int32_t(path); });
 }
 
-std::vector<SavedCommit> Commits::Add(SavedCommit made, const Computation &computation,
-                                      std::vector<SavedParameter> parameters, size_t given,
-                                      const IsRead &is_read) {
-  // A manifest says once where parameters stand. Commits after the present one belong to a past
-  // that this process left.
-  const bool moved = parameters != kept.parameters;
-  kept.parameters = std::move(parameters);
+std::vector<SavedCommit> Commits::Add(SavedCommit made, size_t given, const IsRead &is_read) {
+  // Commits after the present one belong to a past that this process left.
   std::vector<SavedCommit> stay, dropped;
   for (SavedCommit &commit : kept.commits) {
     const int64_t step = commit.record.step;
-    const bool stays = !moved && present && step <= present->step && step != made.record.step;
+    const bool stays = present && step <= present->step && step != made.record.step;
     (stays ? stay : dropped).push_back(std::move(commit));
   }
-  std::vector<SavedCommit> &commits = kept.commits = std::move(stay);
-  // The manifest names the computation of the last commit. Each other commit names its own if
-  // that differs.
-  for (SavedCommit &commit : commits) {
-    Computation of = ComputationOf(kept, commit);
-    commit.computation.reset();
-    if (of.version != computation.version || of.text != computation.text)
-      commit.computation = std::move(of);
-  }
-  commits.push_back(std::move(made));
-  kept.version = kManifestVersion;
-  kept.computation = computation;
+  kept.commits = std::move(stay);
+  kept.commits.push_back(std::move(made));
   std::optional<SavedCommit> oldest;
   while (HasMore() && (oldest = DropOldest(given, is_read)))
     dropped.push_back(*std::move(oldest));

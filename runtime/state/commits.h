@@ -52,12 +52,9 @@ public:
   /// Whether a process reads the commit of the step.
   using IsRead = std::function<bool(int64_t step)>;
 
-  /// Adds a commit of the program with this computation and these parameters, and returns the
-  /// dropped ones. They are the later ones, one of the same step, and the oldest beyond the number
-  /// to keep, as DropOldest says. If the parameters stand in other places than before, they are
-  /// all.
-  std::vector<SavedCommit> Add(SavedCommit, const Computation &, std::vector<SavedParameter>,
-                               size_t given, const IsRead & = nullptr);
+  /// Adds a commit, and returns the dropped ones. They are the later ones, one of the same step,
+  /// and the oldest beyond the number to keep, as DropOldest says.
+  std::vector<SavedCommit> Add(SavedCommit, size_t given, const IsRead & = nullptr);
   /// Drops the oldest commit, and returns it; null if all stay. The last one stays, and those that
   /// are read. So does the best one, if more than one is kept and it stands in the first `given`
   /// paths alone, which the machine has.

@@ -11,7 +11,9 @@
 #include "absl/strings/str_format.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 
 namespace boa {
@@ -20,7 +22,8 @@ namespace boa {
 // Opening
 //===----------------------------------------------------------------------===//
 
-Extents::Extents(const Program &program, size_t files, Grow grow) : grow(std::move(grow)) {
+Extents::Extents(const Program &program, size_t files, Grow grow)
+    : grow(std::move(grow)), given(files) {
   Dealer dealer(StripeWeights(program.machine, files));
   const std::vector<bool> states = StatesOfOptimizer(program);
   for (const Storage &storage : program.storages) {
@@ -44,22 +47,35 @@ Extents::Extents(const Program &program, size_t files, Grow grow) : grow(std::mo
   spaces.resize(files);
 }
 
-std::vector<int64_t> Extents::BytesNeeded(int64_t keep, const std::vector<bool> &moved) const {
-  std::vector<int64_t> bytes(spaces.size(), kStateBlock);
+std::vector<int64_t> Extents::BytesNeeded(int64_t keep, const std::vector<bool> &stands) const {
+  // With the new commits alone, and when those that were claimed begin to go.
+  std::vector<int64_t> bytes, first;
+  for (const Space &space : spaces) {
+    bytes.push_back(std::max(kStateBlock + space.frozen, space.held));
+    first.push_back(std::max(kStateBlock + space.claimed, space.held));
+  }
+  auto add = [](int64_t &sum, int64_t chunk_bytes, int64_t extents) {
+    int64_t more = 0;
+    if (__builtin_mul_overflow(chunk_bytes, extents, &more) ||
+        __builtin_add_overflow(sum, more, &sum))
+      sum = kMostFileBytes;
+  };
   for (size_t s = 0; s < tables.size(); ++s) {
     const Table &table = tables[s];
-    // Frozen weights that go to other chunks stay in the commit until the next.
-    const bool twice = table.shared && !moved.empty() && moved[s];
-    const int64_t extents = ExtentsOfChunk(table.shared, keep) + twice;
+    // Frozen weights stay on the paths where they are.
+    if (table.persistent && table.shared && !stands.empty() && stands[s])
+      continue;
     for (int32_t file : table.file) {
       if (file < 0)
         continue;
-      int64_t more = 0, &sum = bytes[size_t(file)];
-      if (__builtin_mul_overflow(table.storage.chunk_bytes, extents, &more) ||
-          __builtin_add_overflow(sum, more, &sum))
-        sum = kMostFileBytes;
+      add(bytes[size_t(file)], table.storage.chunk_bytes, ExtentsOfChunk(table.shared, keep));
+      add(first[size_t(file)], table.storage.chunk_bytes,
+          ExtentsOfChunk(table.shared, std::max<int64_t>(keep - claimed_commits, 0)));
     }
   }
+  bytes.resize(given);
+  for (size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = std::max(bytes[i], first[i]);
   return bytes;
 }
 
@@ -67,58 +83,88 @@ absl::Status Extents::Claim(const std::vector<SavedCommit> &commits,
                             const std::vector<File> &files) {
   struct Place {
     int64_t begin, end;
-    size_t commit, index;
-    const SavedTable *table;
+    size_t commit;
+    int64_t index;
+    const ChunkTable *table;
+    bool frozen;
   };
   std::vector<std::vector<Place>> places(files.size());
+  std::unordered_set<const ChunkTable *> seen;
   for (size_t i = 0; i < commits.size(); ++i)
-    for (const SavedTable &table : commits[i].tables)
-      for (size_t index = 0; index < table.chunks.size(); ++index) {
-        const Extent &extent = table.chunks[index].extent;
-        places[size_t(extent.file)].push_back(
-            {extent.offset, extent.offset + table.storage.chunk_bytes, i, index, &table});
+    for (const SavedTable &saved : commits[i].tables) {
+      const bool frozen = IsFrozenStorage(saved.storage.name);
+      for (const auto &table : saved.tables) {
+        if (!seen.insert(table.get()).second)
+          continue; // of an earlier commit, too
+        for (size_t at = 0; at < table->chunks.size(); ++at) {
+          const Extent &extent = table->chunks[at].extent;
+          places[size_t(extent.file)].push_back({extent.offset, extent.offset + table->chunk_bytes,
+                                                 i, table->first + int64_t(at) * table->step,
+                                                 table.get(), frozen});
+        }
       }
+    }
   spaces.resize(files.size());
+  claimed_commits = int64_t(commits.size());
+  const bool knows_all = std::all_of(commits.begin(), commits.end(),
+                                     [](const SavedCommit &commit) { return commit.fault.ok(); });
   for (size_t i = 0; i < files.size(); ++i) {
     std::sort(places[i].begin(), places[i].end(), [](const Place &a, const Place &b) {
       return std::tie(a.begin, a.end, a.commit) < std::tie(b.begin, b.end, b.commit);
     });
-    Place last = {0, kStateBlock, 0, 0, nullptr};
+    Place last = {0, kStateBlock, 0, 0, nullptr, false};
     for (const Place &place : places[i]) {
       if (place.end > files[i].bytes)
         return absl::DataLossError(absl::StrFormat(
             "%s is truncated: it has %d bytes, and a chunk of the commit of step %d "
             "ends at %d; restore the state from a copy",
             files[i].path, files[i].bytes, commits[place.commit].record.step, place.end));
-      // A chunk that was not written between two commits belongs to both.
+      // A chunk that was not written between two commits may stand in a table of each.
       const bool shared = place.begin == last.begin && place.end == last.end &&
-                          place.commit != last.commit && place.index == last.index &&
-                          place.table->storage.name == last.table->storage.name;
+                          place.table != last.table && place.index == last.index &&
+                          place.table->storage == last.table->storage;
       if (place.begin < last.end && !shared)
         return absl::DataLossError(absl::StrFormat(
             "two chunks have one place, at offset %d of %s: restore the state from a copy",
             place.begin, files[i].path));
-      spaces[i].free.Give(last.end, place.begin - last.end); // nothing if it is shared
+      if (!shared) {
+        spaces[i].claimed += place.end - place.begin;
+        spaces[i].frozen += place.frozen ? place.end - place.begin : 0;
+      }
+      if (knows_all)
+        spaces[i].free.Give(last.end, place.begin - last.end); // nothing if it is shared
       last = place;
     }
     spaces[i].bytes = last.end;
+    if (!knows_all)
+      spaces[i].bytes = spaces[i].held =
+          std::max(last.end, files[i].bytes / kStateBlock * kStateBlock);
   }
   return absl::OkStatus();
+}
+
+void Extents::MarkNamed(Table &table, const SavedTable *saved) {
+  table.named.assign(table.named.size(), 1);
+  table.committed.clear();
+  if (saved)
+    table.committed = saved->tables;
 }
 
 void Extents::Adopt(const SavedCommit &commit, const std::vector<bool> &stands) {
   MutexLock lock(mutex);
   for (const SavedTable &saved : commit.tables)
-    for (const SavedChunk &chunk : saved.chunks)
-      checksums[chunk.extent] = chunk.checksum;
+    for (const auto &table : saved.tables)
+      for (const SavedChunk &chunk : table->chunks)
+        checksums[chunk.extent] = chunk.checksum;
   for (size_t s = 0; s < tables.size(); ++s) {
     if (!stands[s])
       continue;
     Table &table = tables[s];
     const SavedTable &saved = *FindTable(commit, table.storage.name);
-    for (size_t i = 0; i < saved.chunks.size(); ++i)
-      table.current[i] = saved.chunks[i].extent;
-    MarkNamed(table);
+    for (const auto &one : saved.tables)
+      for (size_t i = 0; i < one->chunks.size(); ++i)
+        table.current[size_t(one->first + int64_t(i) * one->step)] = one->chunks[i].extent;
+    MarkNamed(table, &saved);
   }
 }
 
@@ -248,18 +294,48 @@ absl::StatusOr<SavedCommit> Extents::Contents() const {
     }
     SavedTable &to = saved.tables.emplace_back();
     to.storage = table.storage;
-    to.chunks.reserve(table.current.size());
-    for (size_t i = 0; i < table.current.size(); ++i) {
-      auto sum = checksums.find(table.current[i]);
-      if (sum == checksums.end())
-        return absl::InternalError(
-            absl::StrFormat("cannot commit: entry %d chunk %d of %s was never written",
-                            int64_t(i) / table.storage.chunks, int64_t(i) % table.storage.chunks,
-                            table.storage.name));
-      to.chunks.push_back({table.current[i], sum->second});
-    }
+    if (absl::Status status = AddTables(table, to); !status.ok())
+      return status;
   }
   return saved;
+}
+
+absl::Status Extents::AddTables(const Table &table, SavedTable &to) const {
+  std::vector<uint8_t> is_there(table.current.size());
+  size_t left = table.current.size();
+  for (const auto &one : table.committed) {
+    bool same = true;
+    for (size_t i = 0; i < one->chunks.size() && same; ++i)
+      same = table.named[size_t(one->first + int64_t(i) * one->step)];
+    if (!same)
+      continue;
+    for (size_t i = 0; i < one->chunks.size(); ++i)
+      is_there[size_t(one->first + int64_t(i) * one->step)] = 1;
+    left -= one->chunks.size();
+    to.tables.push_back(one);
+  }
+  std::shared_ptr<ChunkTable> fresh;
+  for (size_t i = 0; i < table.current.size() && left > 0; ++i) {
+    if (is_there[i] || int64_t(i) % kMostTableChunks == 0)
+      fresh = nullptr;
+    if (is_there[i])
+      continue;
+    auto sum = checksums.find(table.current[i]);
+    if (sum == checksums.end())
+      return absl::InternalError(
+          absl::StrFormat("cannot commit: entry %d chunk %d of %s was never written",
+                          int64_t(i) / table.storage.chunks, int64_t(i) % table.storage.chunks,
+                          table.storage.name));
+    if (!fresh) {
+      fresh = to.tables.emplace_back(std::make_shared<ChunkTable>());
+      fresh->storage = table.storage.name;
+      fresh->chunk_bytes = table.storage.chunk_bytes;
+      fresh->first = int64_t(i);
+    }
+    fresh->chunks.push_back({table.current[i], sum->second});
+    --left;
+  }
+  return absl::OkStatus();
 }
 
 /// Several commits name an extent only for one chunk that was not written between them (Claim).
@@ -268,22 +344,37 @@ void Extents::Committed(const std::vector<SavedCommit> &kept,
                         const std::vector<SavedCommit> &dropped) {
   for (Table &table : tables)
     if (table.persistent)
-      MarkNamed(table);
+      MarkNamed(table, FindTable(kept.back(), table.storage.name));
+  if (dropped.empty())
+    return;
+  std::unordered_set<const ChunkTable *> seen;                 // each once
+  std::map<std::string, std::vector<const ChunkTable *>> stay; // by storage
+  for (const SavedCommit &commit : kept)
+    for (const SavedTable &table : commit.tables)
+      for (const auto &one : table.tables)
+        if (seen.insert(one.get()).second)
+          stay[one->storage].push_back(one.get());
   std::vector<std::pair<Extent, int64_t>> gone; // with its bytes
   for (const SavedCommit &commit : dropped)
-    for (const SavedTable &table : commit.tables) {
-      std::vector<const SavedTable *> others;
-      for (const SavedCommit &other : kept)
-        if (const SavedTable *same = FindTable(other, table.storage.name);
-            same && SameShape(same->storage, table.storage))
-          others.push_back(same);
-      for (size_t i = 0; i < table.chunks.size(); ++i)
-        if (std::none_of(others.begin(), others.end(), [&](const SavedTable *other) {
-              return other->chunks[i].extent == table.chunks[i].extent;
-            }))
-          gone.push_back({table.chunks[i].extent, table.storage.chunk_bytes});
-    }
-  // Each once, even if several commits named it.
+    for (const SavedTable &table : commit.tables)
+      for (const auto &one : table.tables) {
+        if (!seen.insert(one.get()).second)
+          continue;
+        // Each commit has one or two tables of these chunks.
+        std::vector<const ChunkTable *> others;
+        for (const ChunkTable *other : stay[one->storage])
+          if (other->first <= one->Last() && one->first <= other->Last())
+            others.push_back(other);
+        for (size_t i = 0; i < one->chunks.size(); ++i) {
+          const int64_t index = one->first + int64_t(i) * one->step;
+          if (std::none_of(others.begin(), others.end(), [&](const ChunkTable *other) {
+                const SavedChunk *chunk = other->Find(index);
+                return chunk && chunk->extent == one->chunks[i].extent;
+              }))
+            gone.push_back({one->chunks[i].extent, one->chunk_bytes});
+        }
+      }
+  // Each once, even if several tables named it.
   std::sort(gone.begin(), gone.end(), [](const auto &a, const auto &b) {
     return std::tie(a.first.file, a.first.offset) < std::tie(b.first.file, b.first.offset);
   });
@@ -291,7 +382,8 @@ void Extents::Committed(const std::vector<SavedCommit> &kept,
   MutexLock lock(mutex);
   for (const auto &[extent, bytes] : gone) {
     checksums.erase(extent);
-    spaces[size_t(extent.file)].free.Give(extent.offset, bytes);
+    if (extent.offset >= spaces[size_t(extent.file)].held)
+      spaces[size_t(extent.file)].free.Give(extent.offset, bytes);
   }
 }
 

@@ -28,6 +28,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -50,18 +51,20 @@ public:
   /// `files`: the number of given paths, to which chunks are dealt.
   Extents(const Program &, size_t files, Grow grow);
 
-  /// The size of the data file of each given path, if `keep` commits are kept. `moved`: by storage,
-  /// whether the opened commit has it elsewhere (models.h); empty: there is none.
-  std::vector<int64_t> BytesNeeded(int64_t keep, const std::vector<bool> &moved = {}) const;
+  /// The size of the data file of each given path, if `keep` commits are kept. Those that were
+  /// claimed are among them until there are more. `stands`: by storage, whether its chunks are
+  /// those of the opened commit (models.h); empty: there is none.
+  std::vector<int64_t> BytesNeeded(int64_t keep, const std::vector<bool> &stands = {}) const;
 
-  /// Takes the extents that the commits name. `files`: name and size of each data file.
-  /// DataLoss if an extent is beyond its file, or if two chunks share a byte.
+  /// Takes the extents that the commits name; if one cannot be read, all of the files. `files`:
+  /// name and size of each data file. DataLoss if an extent is beyond its file, or if two chunks
+  /// share a byte.
   struct File {
     std::string path;
     int64_t bytes = 0;
   };
   absl::Status Claim(const std::vector<SavedCommit> &, const std::vector<File> &files);
-  /// The chunks of storages that stand hold this commit.
+  /// The chunks of storages that stand hold this commit, whose tables they share from now on.
   void Adopt(const SavedCommit &, const std::vector<bool> &stands);
   /// Everything else in files of these sizes is free. Scratch takes its extents of it.
   absl::Status Begin(const std::vector<int64_t> &bytes);
@@ -78,11 +81,12 @@ public:
   void SetChecksum(const Extent &, uint64_t);
   std::optional<uint64_t> Checksum(const Extent &) const;
 
-  /// A commit of the persistent storages as they are now, without its record. A state of the
+  /// A commit of the persistent storages as they are now, without its record. Chunk tables of the
+  /// last commit in which nothing changed are in it again; the others are new. A state of the
   /// optimizer of which no chunk was ever written is absent.
   absl::StatusOr<SavedCommit> Contents() const;
-  /// A commit of Contents is durable: no Next returns its extents. Extents that only `dropped`
-  /// commits named become free.
+  /// The last of `kept`, of Contents, is durable: no Next returns its extents. Extents that only
+  /// `dropped` commits named become free.
   void Committed(const std::vector<SavedCommit> &kept, const std::vector<SavedCommit> &dropped);
 
   /// The size of each data file.
@@ -99,6 +103,7 @@ private:
     std::vector<Extent> current; // newest contents
     std::vector<int64_t> spare;  // offset in `file`, taken with a neighbour's; 0: none
     std::vector<uint8_t> named;  // persistent: whether a commit names `current`
+    std::vector<std::shared_ptr<ChunkTable>> committed; // of the commit that names them
 
     size_t Index(int64_t entry, int32_t chunk) const {
       return size_t(entry * storage.chunks + chunk);
@@ -106,17 +111,23 @@ private:
   };
   struct Space {
     Pool free;
-    int64_t bytes = 0; // of the file; nothing beyond is free or taken
+    int64_t bytes = 0;   // of the file; nothing beyond is free or taken
+    int64_t claimed = 0; // bytes that commits named at the opening
+    int64_t frozen = 0;  // of these, by storages that all commits share
+    int64_t held = 0;    // nothing before this is free: a commit that cannot be read may name it
   };
 
   absl::StatusOr<int64_t> TakeOne(int32_t file, int64_t bytes);
   absl::Status GrowFile(int32_t file, int64_t bytes);
   absl::Status TakeRun(Table &, int64_t entry, int32_t file);
-  void MarkNamed(Table &table) { table.named.assign(table.named.size(), 1); }
+  static void MarkNamed(Table &, const SavedTable *);
+  absl::Status AddTables(const Table &, SavedTable &) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   const Grow grow;
+  const size_t given;        // paths
   std::vector<Table> tables; // by storage of the program
   std::vector<Space> spaces; // by path
+  int64_t claimed_commits = 0;
   mutable Mutex mutex;
   std::unordered_map<Extent, uint64_t, ExtentHash> checksums ABSL_GUARDED_BY(mutex);
 };

@@ -25,7 +25,8 @@
 #include <cstdlib>
 #include <optional>
 #include <thread>
-#include <unordered_map>
+#include <tuple>
+#include <unordered_set>
 #include <utility>
 
 namespace boa {
@@ -37,32 +38,39 @@ constexpr size_t kMostShown = 10;
 /// A chunk of a commit, as the check reads it.
 struct NamedChunk {
   const SavedTable *table;
+  SavedChunk chunk;
   size_t index; // in the table
   int64_t step; // of the last commit that names it
-  const SavedChunk &chunk() const { return table->chunks[index]; }
 };
 
 /// All chunks that commits name, each once, in the order of the files.
 std::vector<NamedChunk> NamedChunks(const Manifest &manifest) {
-  std::unordered_map<Extent, NamedChunk, ExtentHash> by_extent;
-  for (const SavedCommit &commit : manifest.commits)
-    for (const SavedTable &table : commit.tables)
-      for (size_t i = 0; i < table.chunks.size(); ++i)
-        by_extent[table.chunks[i].extent] = {&table, i, commit.record.step};
   std::vector<NamedChunk> chunks;
-  for (const auto &[extent, chunk] : by_extent)
-    chunks.push_back(chunk);
-  std::sort(chunks.begin(), chunks.end(), [](const NamedChunk &a, const NamedChunk &b) {
-    const Extent &x = a.chunk().extent, &y = b.chunk().extent;
-    return x.file != y.file ? x.file < y.file : x.offset < y.offset;
+  std::unordered_set<const ChunkTable *> seen;
+  for (auto commit = manifest.commits.rbegin(); commit != manifest.commits.rend(); ++commit)
+    for (const SavedTable &table : commit->tables)
+      for (const auto &one : table.tables)
+        for (size_t i = 0, size = seen.insert(one.get()).second ? one->chunks.size() : 0; i < size;
+             ++i)
+          chunks.push_back({&table, one->chunks[i], size_t(one->first + int64_t(i) * one->step),
+                            commit->record.step});
+  auto place = [](const NamedChunk &of) {
+    return std::tie(of.chunk.extent.file, of.chunk.extent.offset);
+  };
+  std::sort(chunks.begin(), chunks.end(), [&](const NamedChunk &a, const NamedChunk &b) {
+    return place(a) != place(b) ? place(a) < place(b) : a.step > b.step;
   });
+  chunks.erase(
+      std::unique(chunks.begin(), chunks.end(),
+                  [&](const NamedChunk &a, const NamedChunk &b) { return place(a) == place(b); }),
+      chunks.end());
   return chunks;
 }
 
 int64_t BytesOf(const SavedCommit &commit) {
   int64_t bytes = 0;
   for (const SavedTable &table : commit.tables)
-    bytes += int64_t(table.chunks.size()) * table.storage.chunk_bytes;
+    bytes += table.storage.entries * table.storage.chunks * table.storage.chunk_bytes;
   return bytes;
 }
 
@@ -73,7 +81,7 @@ int64_t ParameterElements(const Manifest &manifest) {
     if (table.storage.role == "weights")
       entries[table.storage.name] = table.storage.entries;
   int64_t elements = 0;
-  for (const SavedParameter &parameter : manifest.parameters) {
+  for (const SavedParameter &parameter : manifest.commits.back().model->parameters) {
     auto found = entries.find(absl::StrCat("weights.", GroupOf(parameter)));
     elements += CountElements(parameter.shape) * (found == entries.end() ? 1 : found->second);
   }
@@ -82,9 +90,11 @@ int64_t ParameterElements(const Manifest &manifest) {
 
 /// The computation of the state, its tokenizer and its base.
 std::string DescribeOrigin(const Manifest &manifest) {
-  const Computation &computation = manifest.computation;
+  static const Computation unknown;
+  const Computation &computation =
+      manifest.commits.empty() ? unknown : manifest.commits.back().model->computation;
   std::string text = absl::StrFormat(
-      "  manifest version %d, computation %s\n", manifest.version,
+      "  manifest version %d, computation %s\n", kManifestVersion,
       computation.version == 0
           ? "unknown"
           : absl::StrFormat("%s (form %d)", PrintableName(computation.hash), computation.version));
@@ -118,15 +128,6 @@ std::string DescribeRun(const CommitRecord &record, const char *which) {
   return text;
 }
 
-/// The manifest as if it had one of its commits alone.
-Manifest KeepOne(Manifest manifest, const SavedCommit &chosen) {
-  SavedCommit commit = chosen;
-  manifest.computation = ComputationOf(manifest, commit);
-  commit.computation.reset();
-  manifest.commits = {std::move(commit)};
-  return manifest;
-}
-
 class Inspection {
 public:
   /// `best`: the step of the best commit of several. `which`: the last commit, in words.
@@ -136,16 +137,27 @@ public:
         which(which), out(out), chunks(NamedChunks(manifest)) {
     for (const SavedPath &path : manifest.paths)
       directories.push_back(path.directory == manifest.home ? this->home : path.directory);
+    named.resize(directories.size());
+    for (const NamedChunk &chunk : chunks)
+      named[size_t(chunk.chunk.extent.file)] += chunk.table->storage.chunk_bytes;
   }
 
+  /// Keeps trainers out, so that nothing that was read changes.
+  absl::Status Lock();
   void Describe() const;
   absl::Status Check();
 
 private:
-  int64_t BytesNamed(size_t path) const;
+  /// Others may have come into the place of a path on which nothing stands.
+  bool IsUsed(size_t path) const { return named[path] > 0 || directories[path] == home; }
+  /// Whether another computation made it than the last commit.
+  bool IsOfAnother(const SavedCommit &commit) const {
+    const Computation &own = commit.model->computation,
+                      &last = manifest.commits.back().model->computation;
+    return own.version != last.version || own.text != last.text;
+  }
   absl::Status CheckHead(size_t path) const;
   void ReadSome(size_t path, std::atomic<size_t> &next, size_t end);
-  absl::Status Lock();
   void Found(const NamedChunk &, const absl::Status &);
 
   FileSystem &disk;
@@ -156,6 +168,7 @@ private:
   std::FILE *const out;
   const std::vector<NamedChunk> chunks;
   std::vector<std::string> directories; // by path
+  std::vector<int64_t> named;           // bytes of commits, by path
   std::vector<std::unique_ptr<OpenFile>> locks;
   Mutex mutex;
   size_t damaged ABSL_GUARDED_BY(mutex) = 0;
@@ -172,7 +185,7 @@ void Inspection::Describe() const {
   for (const SavedCommit &commit : manifest.commits) {
     absl::StrAppendFormat(&text, "  step %d, committed %s, %s%s", commit.record.step,
                           FormatDate(commit.record.time), FormatBytes(BytesOf(commit)),
-                          commit.computation ? ", of another computation" : "");
+                          IsOfAnother(commit) ? ", of another computation" : "");
     if (const std::optional<double> loss = commit.record.validation_loss)
       absl::StrAppendFormat(&text, ", validation loss %.4f%s", *loss,
                             commit.record.step == best ? ", the best" : "");
@@ -196,35 +209,28 @@ void Inspection::Describe() const {
     absl::StrAppend(&text, DescribeRun(manifest.commits.back().record, which));
   absl::StrAppend(&text, "\n  paths\n");
   int64_t total = 0;
+  size_t needed = 0;
   for (size_t path = 0; path < directories.size(); ++path) {
-    int64_t named = BytesNamed(path), size = -1;
+    int64_t size = -1;
+    if (!IsUsed(path))
+      continue;
+    ++needed;
     if (auto file = disk.Open(directories[path] + "/data", {}); file.ok())
       size = (*file)->Size().value_or(-1);
     absl::Status head = CheckHead(path);
     total += std::max<int64_t>(size, 0);
     absl::StrAppendFormat(
         &text, "    %s: %s of commits in a file of %s%s\n", PrintableName(directories[path]),
-        FormatBytes(named), size < 0 ? "unknown size" : FormatBytes(size),
-        head.ok()    ? ""
-        : named == 0 ? "; nothing stands there any more"
-                     : absl::StrCat("; ", PrintableName(std::string(head.message()))));
+        FormatBytes(named[path]), size < 0 ? "unknown size" : FormatBytes(size),
+        head.ok() ? "" : absl::StrCat("; ", PrintableName(std::string(head.message()))));
   }
   absl::StrAppendFormat(
       &text, "\n  To move or copy it: with no trainer running, %s (%s), anywhere.\n  Give %s\n",
-      directories.size() == 1 ? "this directory" : "all of these directories", FormatBytes(total),
-      directories.size() == 1 ? "its new place with --state."
-                              : "the new place of the first with --state, those of the others as "
-                                "ssd paths of the machine.");
+      needed == 1 ? "this directory" : "all of these directories", FormatBytes(total),
+      needed == 1 ? "its new place with --state."
+                  : "the new place of the first with --state, those of the others as "
+                    "ssd paths of the machine.");
   std::fputs(text.c_str(), out);
-}
-
-/// Of commits, on a path.
-int64_t Inspection::BytesNamed(size_t path) const {
-  int64_t bytes = 0;
-  for (const NamedChunk &chunk : chunks)
-    if (size_t(chunk.chunk().extent.file) == path)
-      bytes += chunk.table->storage.chunk_bytes;
-  return bytes;
 }
 
 /// Whether the path is there and is the one that the manifest means.
@@ -245,7 +251,10 @@ absl::Status Inspection::CheckHead(size_t path) const {
 }
 
 absl::Status Inspection::Lock() {
-  for (const std::string &directory : directories) {
+  for (size_t path = 0; path < directories.size(); ++path) {
+    if (!IsUsed(path))
+      continue;
+    const std::string &directory = directories[path];
     absl::StatusOr<std::unique_ptr<OpenFile>> lock = disk.Lock(directory + "/lock");
     if (absl::IsUnavailable(lock.status()))
       return absl::UnavailableError(absl::StrCat(
@@ -287,11 +296,9 @@ void Inspection::ReadSome(size_t path, std::atomic<size_t> &next, size_t end) {
 }
 
 absl::Status Inspection::Check() {
-  if (absl::Status status = Lock(); !status.ok())
-    return status;
   std::fputs("\n", out);
   for (size_t path = 0; path < directories.size(); ++path)
-    if (absl::Status status = CheckHead(path); !status.ok() && BytesNamed(path) > 0)
+    if (absl::Status status = CheckHead(path); !status.ok() && named[path] > 0)
       return status;
   // All paths at once: none waits for another.
   std::vector<std::atomic<size_t>> next(directories.size());
@@ -300,7 +307,7 @@ absl::Status Inspection::Check() {
   size_t begin = 0;
   for (size_t path = 0; path < directories.size(); ++path) {
     size_t end = begin;
-    while (end < chunks.size() && size_t(chunks[end].chunk().extent.file) == path)
+    while (end < chunks.size() && size_t(chunks[end].chunk.extent.file) == path)
       ++end;
     next[path] = begin;
     for (size_t i = 0; i < std::min(kReaders, end - begin) && status.ok(); ++i) {
@@ -329,34 +336,92 @@ absl::Status Inspection::Check() {
   return absl::OkStatus();
 }
 
+/// The manifests with the commit of that step alone.
+absl::Status ChooseCommit(const CommitName &named, Manifest &manifest) {
+  Commits commits(1);
+  std::swap(commits.manifest(), manifest);
+  std::vector<std::string> notes; // which concern a trainer that goes on
+  absl::StatusOr<const SavedCommit *> chosen = commits.GoTo(named.step, named.directory, notes);
+  if (!chosen.ok())
+    return chosen.status();
+  SavedCommit commit = **chosen;
+  manifest = std::move(commits.manifest());
+  manifest.commits = {std::move(commit)};
+  return absl::OkStatus();
+}
+
+/// Takes the commits with a fault out of the manifest, and returns the faults.
+std::vector<absl::Status> TakeLost(Manifest &manifest) {
+  std::vector<SavedCommit> whole;
+  std::vector<absl::Status> lost;
+  for (SavedCommit &commit : manifest.commits)
+    if (commit.fault.ok())
+      whole.push_back(std::move(commit));
+    else
+      lost.push_back(commit.fault);
+  manifest.commits = std::move(whole);
+  return lost;
+}
+
+/// One fault, or one for all. Then each of them is printed.
+absl::Status TellLost(const std::string &home, const std::vector<absl::Status> &lost,
+                      std::FILE *out) {
+  if (lost.size() <= 1)
+    return lost.empty() ? absl::OkStatus() : lost[0];
+  for (const absl::Status &fault : lost)
+    std::fprintf(out, "%s\n", PrintableName(std::string(fault.message())).c_str());
+  return absl::DataLossError(
+      absl::StrFormat("%d commits in %s are lost or cannot be read", lost.size(), home));
+}
+
+/// Whether a trainer has replaced the manifests since.
+bool IsOld(FileSystem &disk, const std::string &home, const Manifest &manifest) {
+  const absl::StatusOr<ReadManifests> now = ReadRoot(disk, home);
+  return now.ok() && now->manifest.sequence != manifest.sequence;
+}
+
 } // namespace
 
 absl::Status DescribeState(FileSystem &disk, const std::string &name, bool check, std::FILE *out) {
   absl::StatusOr<CommitName> named = FindCommit(disk, name);
   if (!named.ok())
     return named.status();
-  absl::StatusOr<ReadManifests> read = ReadManifest(disk, named->directory);
-  if (!read.ok())
-    return read.status();
-  std::optional<int64_t> best;
-  if (const SavedCommit *commit = BestCommit(read->manifest);
-      commit && read->manifest.commits.size() > 1)
-    best = commit->record.step;
-  if (named->step) {
-    Commits commits(1);
-    commits.manifest() = std::move(read->manifest);
-    std::vector<std::string> notes; // which concern a trainer that goes on
-    absl::StatusOr<const SavedCommit *> chosen = commits.GoTo(named->step, named->directory, notes);
-    if (!chosen.ok())
-      return chosen.status();
-    read->manifest = KeepOne(std::move(commits.manifest()), **chosen);
+  const std::string &home = named->directory;
+  constexpr int kTries = 100;
+  for (int tries = 1;; ++tries) {
+    absl::StatusOr<ReadManifests> read = ReadManifest(disk, home, /*tables=*/true);
+    if (!read.ok())
+      return read.status();
+    std::vector<SavedCommit> &commits = read->manifest.commits;
+    // A lost commit may be the best.
+    const bool all_whole = std::all_of(commits.begin(), commits.end(),
+                                       [](const auto &commit) { return commit.fault.ok(); });
+    std::optional<int64_t> best;
+    if (const SavedCommit *commit = BestCommit(read->manifest);
+        commit && all_whole && commits.size() > 1)
+      best = commit->record.step;
+    if (named->step)
+      if (absl::Status status = ChooseCommit(*named, read->manifest); !status.ok())
+        return status;
+    const std::vector<absl::Status> faults = TakeLost(read->manifest);
+    const bool has_none = commits.empty() && !faults.empty();
+    Inspection inspection(disk, home, read->manifest, best,
+                          named->step ? "this one" : "the last one", out);
+    const absl::Status locked = check ? inspection.Lock() : absl::OkStatus();
+    if (check && locked.ok() && tries < kTries && IsOld(disk, home, read->manifest))
+      continue;
+    const absl::Status lost = TellLost(home, faults, out);
+    if (has_none)
+      return lost;
+    inspection.Describe();
+    if (!read->note.empty())
+      std::fprintf(out, "  note: %s; the other one is whole\n", PrintableName(read->note).c_str());
+    if (!locked.ok())
+      return locked;
+    if (absl::Status status = check ? inspection.Check() : absl::OkStatus(); !status.ok())
+      return status;
+    return lost;
   }
-  Inspection inspection(disk, named->directory, std::move(read->manifest), best,
-                        named->step ? "this one" : "the last one", out);
-  inspection.Describe();
-  if (!read->note.empty())
-    std::fprintf(out, "  note: %s; the other one is whole\n", PrintableName(read->note).c_str());
-  return check ? inspection.Check() : absl::OkStatus();
 }
 
 } // namespace boa

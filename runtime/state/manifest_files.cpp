@@ -7,6 +7,7 @@
 #include "runtime/state/manifest_files.h"
 
 #include "runtime/state/checksum.h"
+#include "runtime/state/commit_files.h"
 #include "runtime/support/memory_errors.h"
 
 #include "absl/strings/str_cat.h"
@@ -20,13 +21,6 @@ namespace boa {
 
 static absl::Status HoldsNone(const std::string &home) {
   return absl::NotFoundError(absl::StrCat(home, " holds no training state"));
-}
-
-absl::StatusOr<ReadManifests> ReadManifest(FileSystem &disk, const std::string &home) {
-  absl::StatusOr<std::shared_ptr<Directory>> directory = disk.OpenDirectory(home);
-  if (absl::IsNotFound(directory.status()))
-    return HoldsNone(home);
-  return directory.ok() ? ReadManifest(**directory) : directory.status();
 }
 
 static absl::StatusOr<ReadManifests> ReadBoth(Directory &directory) {
@@ -48,6 +42,14 @@ static absl::StatusOr<ReadManifests> ReadBoth(Directory &directory) {
     if (absl::IsUnimplemented(read.back().status()))
       return read.back().status();
   }
+  // What cannot be read may be the newer one.
+  for (size_t i : {0, 1})
+    if (const absl::Status &status = read[i].status(); !status.ok() && !absl::IsNotFound(status) &&
+                                                       !absl::IsDataLoss(status) &&
+                                                       !absl::IsFailedPrecondition(status))
+      return absl::Status(
+          status.code(), absl::StrCat(status.message(), "; if ", paths[i],
+                                      " stays unreadable, remove it: then the other one is taken"));
   if (read[0].ok() && read[1].ok()) {
     Manifest &first = *read[0], &second = *read[1];
     if (first.state != second.state)
@@ -84,13 +86,59 @@ static absl::StatusOr<ReadManifests> ReadBoth(Directory &directory) {
                                           ", and so is its copy: restore ", home, " from a copy"));
 }
 
-absl::StatusOr<ReadManifests> ReadManifest(Directory &directory) {
-  return WithinMemory(absl::StrCat(directory.path(), "/", kManifest),
-                      [&] { return ReadBoth(directory); });
+absl::StatusOr<ReadManifests> ReadRoot(Directory &home) {
+  return WithinMemory(absl::StrCat(home.path(), "/", kManifest), [&] { return ReadBoth(home); });
+}
+
+/// A trainer drops commits and removes their files meanwhile. Then the manifests are others.
+static absl::StatusOr<ReadManifests> ReadCommits(FileSystem &disk, Directory &home, bool tables) {
+  constexpr int kTries = 1000;
+  for (int tries = 1;; ++tries) {
+    absl::StatusOr<ReadManifests> read = ReadBoth(home);
+    if (!read.ok())
+      return read;
+    Manifest &manifest = read->manifest;
+    CommitLoader loader(disk, home, manifest);
+    bool lacks = false;
+    for (SavedCommit &commit : manifest.commits) {
+      absl::Status status = loader.Load(commit);
+      if (status.ok() && tables)
+        status = loader.LoadTables(commit);
+      lacks |= absl::IsNotFound(status);
+      if (absl::Status other = KeepFault(commit, status, home.path()); !other.ok())
+        return other;
+    }
+    if (!lacks || tries == kTries)
+      return read;
+    const absl::StatusOr<ReadManifests> now = ReadBoth(home);
+    if (!now.ok() || now->manifest.sequence == manifest.sequence)
+      return read;
+  }
+}
+
+absl::StatusOr<ReadManifests> ReadManifest(FileSystem &disk, Directory &home, bool tables) {
+  return WithinMemory(absl::StrCat(home.path(), "/", kManifest),
+                      [&] { return ReadCommits(disk, home, tables); });
+}
+
+static absl::StatusOr<std::shared_ptr<Directory>> OpenHome(FileSystem &disk,
+                                                           const std::string &home) {
+  absl::StatusOr<std::shared_ptr<Directory>> directory = disk.OpenDirectory(home);
+  return absl::IsNotFound(directory.status()) ? HoldsNone(home) : directory;
+}
+
+absl::StatusOr<ReadManifests> ReadRoot(FileSystem &disk, const std::string &home) {
+  absl::StatusOr<std::shared_ptr<Directory>> directory = OpenHome(disk, home);
+  return directory.ok() ? ReadRoot(**directory) : directory.status();
+}
+
+absl::StatusOr<ReadManifests> ReadManifest(FileSystem &disk, const std::string &home, bool tables) {
+  absl::StatusOr<std::shared_ptr<Directory>> directory = OpenHome(disk, home);
+  return directory.ok() ? ReadManifest(disk, **directory, tables) : directory.status();
 }
 
 absl::Status CheckUnchanged(Directory &home, const Manifest &manifest) {
-  absl::StatusOr<ReadManifests> now = ReadManifest(home);
+  absl::StatusOr<ReadManifests> now = ReadRoot(home);
   if (!now.ok() && !absl::IsNotFound(now.status()))
     return now.status();
   if (!now.ok() ||

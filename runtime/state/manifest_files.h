@@ -27,11 +27,18 @@ struct ReadManifests {
   std::string note;  // the fault of the other; "": both are the same
 };
 
-/// Reads both. Pure but for the reads; from any thread. NotFound if both are missing,
-/// Unimplemented if one is of another version, FailedPrecondition if they belong to two states
-/// or to none, DataLoss if none is whole.
-absl::StatusOr<ReadManifests> ReadManifest(Directory &home);
-absl::StatusOr<ReadManifests> ReadManifest(FileSystem &, const std::string &home);
+/// Reads both, but nothing of the commits beside steps and sums. Pure but for the reads; from any
+/// thread. NotFound if both are missing, Unimplemented if one is of another version,
+/// FailedPrecondition if they belong to two states or to none, DataLoss if none is whole. One that
+/// the disk cannot read is an error, since it may be the newer one.
+absl::StatusOr<ReadManifests> ReadRoot(Directory &home);
+absl::StatusOr<ReadManifests> ReadRoot(FileSystem &, const std::string &home);
+
+/// The same with its commits, and with their chunk tables if `tables`. Commits whose files are lost
+/// or cannot be read have a fault. Works beside a trainer.
+absl::StatusOr<ReadManifests> ReadManifest(FileSystem &, Directory &home, bool tables = false);
+absl::StatusOr<ReadManifests> ReadManifest(FileSystem &, const std::string &home,
+                                           bool tables = false);
 
 /// Aborted if the manifests on disk are newer than this one, or of another state. A process
 /// whose lock file was removed may commit until its data files are locked.

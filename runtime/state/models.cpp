@@ -53,9 +53,8 @@ std::string Describe(const SavedStorage &storage) {
 /// that does not fit.
 class Matching {
 public:
-  Matching(const std::string &home, const Manifest &manifest, const SavedCommit &commit,
-           const Program &program)
-      : home(home), manifest(manifest), commit(commit), program(program),
+  Matching(const std::string &home, const SavedCommit &commit, const Program &program)
+      : home(home), commit(commit), parameters(commit.model->parameters), program(program),
         narrow(HasHalves(commit)) {}
 
   absl::Status Match(Continuation &);
@@ -75,8 +74,8 @@ private:
   }
 
   const std::string &home;
-  const Manifest &manifest;
   const SavedCommit &commit;
+  const std::vector<SavedParameter> &parameters; // of the commit
   const Program &program;
   const bool narrow; // the commit's weights are bf16
 };
@@ -98,9 +97,9 @@ absl::StatusOr<Matching::Found> Matching::FindParameters(const Group &group,
     const std::vector<int64_t> shape = Parts(group, parameter).WholeShape();
     const std::string name = absl::StrCat(group.name, ".", parameter.name);
     auto other =
-        std::find_if(manifest.parameters.begin(), manifest.parameters.end(),
+        std::find_if(parameters.begin(), parameters.end(),
                      [&](const SavedParameter &saved) { return UserName(saved.name) == name; });
-    pairs.push_back(other == manifest.parameters.end() ? nullptr : &*other);
+    pairs.push_back(other == parameters.end() ? nullptr : &*other);
     if (!pairs.back()) {
       found.added.push_back(name);
       continue;
@@ -176,10 +175,10 @@ bool Matching::IsSameLayout(const Group &group, const Found &pairs) const {
         pairs[i]->offset != group.parameters[i].offset ||
         pairs[i]->split != group.parameters[i].split)
       return false;
-  return size_t(std::count_if(manifest.parameters.begin(), manifest.parameters.end(),
-                              [&](const SavedParameter &saved) {
-                                return GroupOf(saved) == stored;
-                              })) == pairs.size();
+  return size_t(
+             std::count_if(parameters.begin(), parameters.end(), [&](const SavedParameter &saved) {
+               return GroupOf(saved) == stored;
+             })) == pairs.size();
 }
 
 /// Of the commit, what the program lacks; of the program, what is of no group.
@@ -189,15 +188,15 @@ absl::Status Matching::CheckOthers(const Continuation &found) const {
     if (storage.persistent)
       known.insert(storage.name);
   std::set<int64_t> grouped;
-  std::set<std::string> parameters;
+  std::set<std::string> wanted;
   for (const Group &group : program.groups) {
     grouped.insert({group.weights, group.low});
     grouped.insert(group.states.begin(), group.states.end());
     for (const Parameter &parameter : group.parameters)
-      parameters.insert(absl::StrCat(group.name, ".", parameter.name));
+      wanted.insert(absl::StrCat(group.name, ".", parameter.name));
   }
-  for (const SavedParameter &saved : manifest.parameters)
-    if (parameters.count(std::string(UserName(saved.name))) == 0)
+  for (const SavedParameter &saved : parameters)
+    if (wanted.count(std::string(UserName(saved.name))) == 0)
       return Another(
           home, absl::StrCat(found.added.empty() ? ""
                                                  : absl::StrCat("the state has no parameter ",
@@ -258,8 +257,6 @@ absl::Status Matching::Match(Continuation &found) {
     if (!status.ok())
       return status;
   }
-  for (size_t s = 0; s < program.storages.size(); ++s)
-    found.moved.push_back(!found.stands[s] && FindTable(commit, program.storages[s].name));
   return absl::OkStatus();
 }
 
@@ -286,7 +283,6 @@ absl::Status CheckProgram(const Program &program, int64_t keep) {
           absl::StrFormat("program descriptor: the name `%s...` has %d bytes: a state can hold %d",
                           name.substr(0, 40), name.size(), kMostText));
   std::set<std::string> names;
-  int64_t saved = 0; // chunks of a commit
   for (const Storage &storage : program.storages) {
     if (!storage.persistent && !storage.LivesOn(Home::ssd))
       continue;
@@ -304,14 +300,10 @@ absl::Status CheckProgram(const Program &program, int64_t keep) {
       return absl::InvalidArgumentError(absl::StrFormat(
           "program descriptor: storage `%s` has chunks of %d bytes: a state can hold %d",
           storage.name, storage.bytes / chunks, kMostChunkBytes));
-    saved += storage.persistent ? storage.entry_count() * chunks : 0;
   }
-  // A manifest names each chunk of each commit.
-  if (saved > kMostSmallBytes / kManifestBytesOfChunk / keep)
+  if (keep > kMostCommits)
     return absl::ResourceExhaustedError(absl::StrFormat(
-        "%d commits of %d chunks need a manifest of more than %d bytes, which could not be read "
-        "again: keep fewer commits",
-        keep, saved, kMostSmallBytes));
+        "a state can keep at most %d commits, not %d: keep fewer commits", kMostCommits, keep));
   return absl::OkStatus();
 }
 
@@ -321,6 +313,8 @@ absl::Status CheckReadable(const std::string &home, const Manifest &manifest,
   for (const SavedStorage &storage : commit.absent)
     if (IsMaster(storage))
       part = absl::StrFormat("lacks the chunks of %s, which are zero", storage.name);
+  if (part.empty() && commit.shards != 1)
+    part = absl::StrFormat("has sums of %d shards", commit.shards);
   if (part.empty() && !manifest.tokenizer.empty())
     part = absl::StrFormat("has tokens of the tokenizer %s", manifest.tokenizer);
   if (part.empty())
@@ -331,13 +325,12 @@ absl::Status CheckReadable(const std::string &home, const Manifest &manifest,
                       home, part));
 }
 
-absl::StatusOr<Continuation> CheckContinues(const std::string &home, const Manifest &manifest,
-                                            const SavedCommit &commit, const Program &program,
-                                            bool changed_model) {
+absl::StatusOr<Continuation> CheckContinues(const std::string &home, const SavedCommit &commit,
+                                            const Program &program, bool changed_model) {
   Continuation found;
-  absl::StatusOr<std::string> change = CheckComputation(
-      absl::StrCat("`", home, "`"), ComputationOf(manifest, commit), program.computation,
-      changed_model, Matching(home, manifest, commit, program).Match(found));
+  absl::StatusOr<std::string> change =
+      CheckComputation(absl::StrCat("`", home, "`"), commit.model->computation, program.computation,
+                       changed_model, Matching(home, commit, program).Match(found));
   if (!change.ok())
     return change.status();
   if (!found.added.empty() && !changed_model)

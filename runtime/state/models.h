@@ -32,14 +32,12 @@ struct Continuation {
   /// By storage of the program: whether its chunks are those of the commit. Otherwise a restore
   /// fills it by parameter, or it is absent.
   std::vector<bool> stands;
-  /// By storage: whether the commit has one of that name that does not stand.
-  std::vector<bool> moved;
   /// Names of parameters, as a user gives them: frozen, trained or there from this commit on.
   std::vector<std::string> frozen, thawed, added;
 };
 
-/// InvalidArgument unless a manifest can hold the storages of the program. ResourceExhausted if it
-/// cannot hold so many commits.
+/// InvalidArgument unless a commit can hold the storages of the program. ResourceExhausted if a
+/// manifest cannot hold so many commits.
 absl::Status CheckProgram(const Program &, int64_t keep);
 
 /// Unimplemented if the commit has a part that only a later trainer can read.
@@ -47,9 +45,8 @@ absl::Status CheckReadable(const std::string &home, const Manifest &, const Save
 
 /// FailedPrecondition unless the program may go on from the commit. `changed_model`: another
 /// computation is allowed, and parameters that the state does not have.
-absl::StatusOr<Continuation> CheckContinues(const std::string &home, const Manifest &,
-                                            const SavedCommit &, const Program &,
-                                            bool changed_model);
+absl::StatusOr<Continuation> CheckContinues(const std::string &home, const SavedCommit &,
+                                            const Program &, bool changed_model);
 
 } // namespace boa
 

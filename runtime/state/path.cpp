@@ -24,7 +24,10 @@ namespace {
 constexpr char kData[] = "data", kLock[] = "lock";
 constexpr char kLockMark[] = "boa trainer, process ";
 constexpr size_t kLockBytes = 40; // padded, so that a new one covers the old
-// A byte of the lock, beyond its text, stands for each commit, by its step.
+// Bytes of the lock: one for the job and one for each of its ranks, which this process takes
+// together, since it is the only rank.
+constexpr int64_t kJobByte = 0, kJobBytes = int64_t(1) << 31;
+// One for each commit, by its step.
 constexpr int64_t kFirstCommitByte = int64_t(1) << 32;
 
 /// The identities at the head of a data file of `size` bytes.
@@ -77,6 +80,10 @@ absl::Status OfAnother(const std::string &directory, const DataHead &head) {
       directory, head.home.empty() ? "a directory with a long name" : head.home));
 }
 
+std::string OfHost(FileSystem &disk, const SavedPath &path) {
+  return path.host == disk.Host() ? "" : absl::StrCat(" of the machine ", path.host);
+}
+
 absl::Status Unwritable(const absl::Status &status) {
   if (status.ok())
     return status;
@@ -111,11 +118,23 @@ absl::StatusOr<bool> StatePath::IsCurrent() const {
 // The lock
 //===----------------------------------------------------------------------===//
 
+absl::StatusOr<std::unique_ptr<OpenFile>> StatePath::TakeLock(absl::Status &of_bytes) const {
+  absl::StatusOr<std::unique_ptr<OpenFile>> locked = open->Lock(kLock);
+  if (!locked.ok())
+    return locked;
+  // Ranks of a job that has lost others may go on to use the state. Some file systems take this for
+  // the lock of the file, and some have no locks of bytes.
+  of_bytes = (*locked)->LockBytes(kJobByte, kJobBytes, /*shared=*/false);
+  if (absl::IsUnavailable(of_bytes) && CanLockCommits())
+    return of_bytes;
+  return locked;
+}
+
 absl::Status StatePath::Lock(Undo &undo) {
   absl::StatusOr<PathKind> before = open->Kind(kLock);
   if (!before.ok())
     return before.status();
-  absl::StatusOr<std::unique_ptr<OpenFile>> locked = open->Lock(kLock);
+  absl::StatusOr<std::unique_ptr<OpenFile>> locked = TakeLock(bytes_locked);
   if (absl::IsUnavailable(locked.status()))
     return InUse();
   if (!locked.ok())
@@ -141,8 +160,9 @@ absl::Status StatePath::Lock(Undo &undo) {
 
 absl::Status StatePath::CheckFree() const {
   absl::StatusOr<PathKind> kind = open->Kind(kLock);
+  absl::Status of_bytes;
   const bool is_held =
-      kind.ok() && *kind == PathKind::file && absl::IsUnavailable(open->Lock(kLock).status());
+      kind.ok() && *kind == PathKind::file && absl::IsUnavailable(TakeLock(of_bytes).status());
   return is_held ? InUse() : absl::OkStatus();
 }
 
@@ -151,13 +171,15 @@ absl::StatusOr<std::unique_ptr<OpenFile>> StatePath::LockCommit(int64_t step, bo
   mode.write = !shared;
   absl::StatusOr<std::unique_ptr<OpenFile>> opened = open->Open(kLock, mode);
   if (opened.ok())
-    if (absl::Status status = (*opened)->LockByte(kFirstCommitByte + step, shared); !status.ok())
+    if (absl::Status status = (*opened)->LockBytes(kFirstCommitByte + step, 1, shared);
+        !status.ok())
       return status;
   return opened;
 }
 
 bool StatePath::CanLockCommits() const {
-  return LockCommit(/*step=*/-1, /*shared=*/false).ok(); // no commit has this one
+  // No commit has this one.
+  return !absl::IsUnavailable(LockCommit(/*step=*/-1, /*shared=*/false).status());
 }
 
 absl::Status StatePath::InUse() const {

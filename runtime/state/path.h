@@ -83,6 +83,8 @@ public:
   /// commit does not share it. Unavailable if another lock stands against it. NotFound if there is
   /// no lock file.
   absl::StatusOr<std::unique_ptr<OpenFile>> LockCommit(int64_t step, bool shared) const;
+  /// Why Lock has locked the file alone, and not its bytes for ranks and commits; ok: it has both.
+  const absl::Status &BytesLocked() const { return bytes_locked; }
   /// Whether LockCommit means anything: not where the file system takes it for Lock, which this
   /// process has.
   bool CanLockCommits() const;
@@ -106,11 +108,17 @@ public:
   absl::StatusOr<bool> IsCurrent() const;
 
 private:
+  absl::StatusOr<std::unique_ptr<OpenFile>> TakeLock(absl::Status &of_bytes) const;
+
   std::string name, real_name, identity;
   int64_t found = 0;
   std::shared_ptr<Directory> open;
   std::unique_ptr<OpenFile> lock, file;
+  absl::Status bytes_locked;
 };
+
+/// " of the machine HOST" if another one used the path last; else "".
+std::string OfHost(FileSystem &, const SavedPath &);
 
 /// The status with advice for a directory that cannot be written.
 absl::Status Unwritable(const absl::Status &);

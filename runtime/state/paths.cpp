@@ -131,9 +131,14 @@ absl::Status StatePaths::CheckNames(const Manifest &manifest) const {
 // Which path is which
 //===----------------------------------------------------------------------===//
 
+/// Whether frozen weights of the commit have chunks, which stay where they are.
+static bool HasFrozen(const SavedCommit &commit) {
+  return std::any_of(commit.tables.begin(), commit.tables.end(),
+                     [](const SavedTable &table) { return IsFrozenStorage(table.storage.name); });
+}
+
 absl::Status StatePaths::Identify(Manifest &manifest, Undo &undo, std::vector<std::string> &notes) {
-  std::vector<SavedPath> known = manifest.paths;
-  known.insert(known.end(), manifest.former.begin(), manifest.former.end());
+  const std::vector<SavedPath> known = manifest.paths;
   std::vector<int32_t> place(known.size(), -1); // by index in `known`
   for (size_t i = 0; i < paths.size(); ++i) {
     StatePath &path = paths[i];
@@ -166,8 +171,7 @@ absl::Status StatePaths::Identify(Manifest &manifest, Undo &undo, std::vector<st
           !status.ok())
         return status;
       place[saved] = int32_t(paths.size()) - 1;
-      if (std::any_of(manifest.parameters.begin(), manifest.parameters.end(),
-                      [](const SavedParameter &of) { return IsFrozen(of.name); }))
+      if (std::any_of(manifest.commits.begin(), manifest.commits.end(), HasFrozen))
         notes.back() += "; frozen weights stay there, so the state goes on to need it";
     }
   if (paths.size() > kMostPaths)
@@ -177,24 +181,28 @@ absl::Status StatePaths::Identify(Manifest &manifest, Undo &undo, std::vector<st
                         paths.size(), kMostPaths));
   if (absl::Status status = RefuseCopy(manifest, known, place); !status.ok())
     return status;
-  for (SavedCommit &commit : manifest.commits)
-    for (SavedTable &table : commit.tables)
-      for (SavedChunk &chunk : table.chunks)
-        chunk.extent.file = place[size_t(chunk.extent.file)];
+  for (SavedCommit &commit : manifest.commits) {
+    for (int32_t &path : commit.paths)
+      path = place[size_t(path)];
+    for (SavedPart &part : commit.parts)
+      part.path = place[size_t(part.path)];
+  }
   // A copy has no claim to the paths of the original. Away from home this may be a copy.
   const bool at_home = manifest.home == home().real();
   manifest.home = home().real();
   manifest.paths.clear();
-  manifest.former.clear();
   std::set<std::string> used;
   for (const StatePath &path : paths) {
-    manifest.paths.push_back({path.id(), path.real()});
+    manifest.paths.push_back({path.id(), disk.Host(), path.real()});
     used.insert(path.real());
   }
+  // What no commit names may come back. One that cannot be read may name it.
+  const bool knows_all = std::all_of(manifest.commits.begin(), manifest.commits.end(),
+                                     [](const SavedCommit &commit) { return commit.fault.ok(); });
   for (size_t saved = 0; saved < known.size(); ++saved)
-    if (at_home && place[saved] < 0 && used.count(known[saved].directory) == 0 &&
-        manifest.former.size() < kMostPaths)
-      manifest.former.push_back(known[saved]);
+    if ((at_home || !knows_all) && place[saved] < 0 && used.count(known[saved].directory) == 0 &&
+        manifest.paths.size() < 2 * kMostPaths)
+      manifest.paths.push_back(known[saved]);
   return absl::OkStatus();
 }
 
@@ -206,11 +214,11 @@ absl::Status StatePaths::FindUngiven(const SavedPath &wanted, const std::string 
   absl::StatusOr<std::optional<FoundData>> data = std::nullopt;
   data = opened.ok() ? path.Find() : opened;
   if (!data.ok() || !*data || (*data)->head.state != state || (*data)->head.path != wanted.id)
-    return absl::NotFoundError(
-        absl::StrFormat("%s is missing, and a part of the state of %s is in it%s: put it back, or "
-                        "name its new directory as an ssd path of the machine",
-                        path.DataPath(), home().directory(),
-                        data.ok() ? "" : absl::StrCat(" (", data.status().message(), ")")));
+    return absl::NotFoundError(absl::StrFormat(
+        "%s%s is missing, and a part of the state of %s is in it%s: put it back, or "
+        "name its new directory as an ssd path of the machine",
+        path.DataPath(), OfHost(disk, wanted), home().directory(),
+        data.ok() ? "" : absl::StrCat(" (", data.status().message(), ")")));
   path.Identify(wanted.id, (*data)->bytes);
   if (absl::Status status = path.Lock(undo); !status.ok())
     return status;
@@ -227,7 +235,7 @@ absl::Status StatePaths::RefuseCopy(const Manifest &manifest, const std::vector<
                                     const std::vector<int32_t> &place) const {
   bool copied = false;
   if (manifest.home != home().real()) {
-    absl::StatusOr<ReadManifests> first = ReadManifest(disk, manifest.home);
+    absl::StatusOr<ReadManifests> first = ReadRoot(disk, manifest.home);
     copied = first.ok() && first->manifest.state == manifest.state; // else moved
   }
   for (size_t saved = 0; saved < place.size(); ++saved) {
@@ -357,6 +365,10 @@ StatePaths::MakeData(const Manifest &manifest, const std::vector<int64_t> &bytes
     }
     if (absl::Status status = NoteOfPermissions(path, notes); !status.ok())
       return status;
+    if (const absl::Status &bytes = path.BytesLocked(); !bytes.ok() && !absl::IsUnavailable(bytes))
+      notes.push_back(absl::StrCat(
+          path.directory(),
+          ": no process can read a commit while this training runs: ", bytes.message()));
     if (std::string degraded = path.data().Degraded(); !degraded.empty())
       notes.push_back(absl::StrCat(path.directory(), ": ", degraded));
   }

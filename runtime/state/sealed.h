@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The form of a manifest and of a data file's head: a line of JSON, and a line with its
-// checksum. Members of an object are read strictly.
+// The form of all small files of a state, and of a data file's head: a line of JSON, and a line
+// with its checksum. Members of an object are read strictly.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_STATE_SEALED_H
@@ -30,13 +30,18 @@ using Json = nlohmann::json;
 constexpr size_t kMostText = size_t(1) << 16;  // bytes of a name, a path or a setting
 constexpr size_t kMostFacts = size_t(1) << 12; // settings, versions or sources of a commit
 
-/// A line of JSON and the line with its checksum.
-std::string Seal(std::string line);
+constexpr size_t kSumDigits = 32; // of NameOfContents
 
-/// The line of JSON that Seal made. It must have this format, in a version from `oldest` to
-/// `newest`. Otherwise it fails as ParseManifest does, with `path` in the message.
+/// A line of JSON with its format and version, which begins as SealedBegin says, and the line with
+/// its checksum. `json`: an object with all other members.
+std::string Seal(const char *format, int32_t version, const Json &json);
+std::string SealedBegin(const char *format, int32_t version);
+std::string SealText(std::string line);
+
+/// The line of JSON that Seal made, in this format and version. Otherwise it fails as ParseManifest
+/// does, with `path` in the message.
 absl::StatusOr<Json> Unseal(absl::string_view text, const std::string &path, const char *format,
-                            int32_t oldest, int32_t newest);
+                            int32_t version);
 
 absl::Status Damaged(const std::string &path, absl::string_view what);
 
@@ -45,6 +50,9 @@ std::string Escape(const std::string &text);
 /// Reverses Escape. False if the value is no such text, or has more than `most` bytes.
 bool Unescape(const Json &value, size_t most, std::string &text);
 
+/// Whether it is a hash of a text (NameOfContents).
+bool IsSum(absl::string_view text);
+
 /// Reads the members of an object, and remembers whether all were there and in range.
 class Reader {
 public:
@@ -52,6 +60,12 @@ public:
   /// Whether that held for all, and whether the object has no other member.
   bool ok() const { return good && json.is_object() && json.size() == known.size(); }
 
+  bool Has(const char *name) const { return json.is_object() && json.contains(name); }
+  /// Passes over the members that Unseal has compared.
+  void SkipSeal() {
+    Find("format");
+    Find("version");
+  }
   std::string Text(const char *name, size_t most = kMostText) {
     const Json *value = Find(name);
     std::string text;

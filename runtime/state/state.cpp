@@ -7,7 +7,8 @@
 //
 // Makes, opens and commits a state.
 //
-// A commit syncs the data files. Then it writes the new manifest beside the old one, syncs it,
+// A commit syncs the data files. Then it writes its own files, each synced and renamed, and syncs
+// the directory (commit_files.h). Then it writes the new manifest beside the old one, syncs it,
 // renames it over the old one and syncs the directory. Then it does the same for the copy.
 // Extents that no commit names any more become free only after that. So all extents that one
 // of the two manifests names are still there, whichever of them a crash or rot leaves.
@@ -18,12 +19,15 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/state/state.h"
 
+#include "runtime/state/commit_files.h"
 #include "runtime/state/commit_reader.h"
 #include "runtime/state/commits.h"
 #include "runtime/state/extents.h"
 #include "runtime/state/manifest_files.h"
 #include "runtime/state/models.h"
 #include "runtime/state/paths.h"
+#include "runtime/state/saved_commit.h"
+#include "runtime/support/memory_errors.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -42,7 +46,7 @@ struct StateStore::Impl {
                 [this](int32_t file, int64_t bytes) {
                   return paths[size_t(file)].data().Reserve(bytes);
                 }),
-        computation(program.computation), parameters(ParametersOf(program)) {}
+        model(ModelOf(program)) {}
 
   static absl::StatusOr<std::unique_ptr<Impl>>
   Make(FileSystem &, const Program &, const std::vector<std::string> &directories, int64_t keep);
@@ -57,12 +61,11 @@ struct StateStore::Impl {
   Commits commits;
   ManifestWriter writer;
   Extents extents;
-  const Computation computation; // of the program, as the next
-  const std::vector<SavedParameter> parameters;
-  std::string change;              // from the state's computation to it, in words
-  std::vector<bool> stands, moved; // by storage (models.h); empty: no commit was opened
-  std::vector<IoFile> files;       // by path: its data file
-  std::vector<IoLink> links;       // by path
+  const std::shared_ptr<const SavedModel> model; // of the program, for the next commits
+  std::string change;        // from the state's computation to its own, in words
+  std::vector<bool> stands;  // by storage (models.h); empty: no commit was opened
+  std::vector<IoFile> files; // by path: its data file
+  std::vector<IoLink> links; // by path
   std::vector<std::string> notes;
   int64_t spare_bytes = 0;
   absl::Status failed; // of a commit, or for want of space: no commit may follow
@@ -76,7 +79,7 @@ StateStore::~StateStore() = default;
 //===----------------------------------------------------------------------===//
 
 absl::StatusOr<bool> StateStore::Exists(FileSystem &disk, const std::string &directory) {
-  absl::StatusOr<ReadManifests> read = ReadManifest(disk, directory);
+  absl::StatusOr<ReadManifests> read = ReadRoot(disk, directory);
   if (read.ok())
     return !read->manifest.commits.empty();
   if (absl::IsNotFound(read.status()))
@@ -105,10 +108,11 @@ absl::StatusOr<std::optional<CommitRecord>> StateStore::Peek(FileSystem &disk,
   if (manifest.commits.empty() || !read->note.empty())
     return std::nullopt;
   const SavedCommit &last = manifest.commits.back();
+  if (!last.fault.ok())
+    return last.fault;
   if (absl::Status status = CheckReadable(directory, manifest, last); !status.ok())
     return status;
-  if (absl::Status status =
-          CheckContinues(directory, manifest, last, program, changed_model).status();
+  if (absl::Status status = CheckContinues(directory, last, program, changed_model).status();
       !status.ok())
     return status;
   return last.record;
@@ -133,12 +137,21 @@ absl::Status StateStore::Impl::Begin(const MachineSettings &machine, const OpenO
   Manifest &manifest = commits.manifest();
   if (absl::Status status = paths.Identify(manifest, undo, notes); !status.ok())
     return status;
+  boa::Directory &home = *paths.home().folder();
+  const int64_t step = commits.record().step;
+  if (absl::Status status = WithinMemory(
+          home.path(), [&] { return LoadAllTables(disk, home, manifest, step, notes); });
+      !status.ok()) {
+    // Another process whose lock was removed may have dropped the commit meanwhile.
+    absl::Status unchanged = CheckUnchanged(home, manifest);
+    return unchanged.ok() ? status : unchanged;
+  }
   std::vector<Extents::File> found;
   for (size_t i = 0; i < paths.size(); ++i)
     found.push_back({paths[i].DataPath(), paths[i].found_bytes()});
   if (absl::Status status = extents.Claim(manifest.commits, found); !status.ok())
     return status;
-  const std::vector<int64_t> needed = extents.BytesNeeded(commits.most(), moved);
+  const std::vector<int64_t> needed = extents.BytesNeeded(commits.most(), stands);
   std::vector<int64_t> sizes;
   for (const Extents::File &file : found)
     sizes.push_back(file.bytes);
@@ -148,7 +161,7 @@ absl::Status StateStore::Impl::Begin(const MachineSettings &machine, const OpenO
   if (absl::Status status = paths.OpenData(manifest.state, options.interrupted, notes);
       !status.ok())
     return status;
-  if (absl::Status status = CheckUnchanged(*paths.home().folder(), manifest); !status.ok())
+  if (absl::Status status = CheckUnchanged(home, manifest); !status.ok())
     return status;
   // All checks are done. From here on the state changes.
   if (absl::Status status = paths.MarkLocks(); !status.ok())
@@ -164,6 +177,8 @@ absl::Status StateStore::Impl::Begin(const MachineSettings &machine, const OpenO
     const bool limited = i < paths.given() && i < machine.ssd.size();
     links.push_back(limited ? IoLink{machine.ssd[i].read, machine.ssd[i].write} : IoLink{});
   }
+  // Those of commits that were cut short, or that were dropped and not removed.
+  RemoveUnnamed(home, manifest);
   if (const SavedCommit *commit = commits.Present())
     extents.Adopt(*commit, stands);
   return extents.Begin(*bytes);
@@ -187,14 +202,6 @@ void StateStore::Impl::NoteChanges(const Program &program, const Continuation &f
   note(found.thawed,
        absl::StrCat(": trained from here on; the optimizer's state begins at zero", large));
   note(found.added, absl::StrCat(": new, with initial values", large));
-  const Manifest &manifest = commits.manifest();
-  std::vector<std::string> steps;
-  for (const SavedCommit &commit : manifest.commits)
-    if (commit.record.step < commits.record().step)
-      steps.push_back(absl::StrCat(commit.record.step));
-  if (parameters != manifest.parameters)
-    note(steps, ": commits of these steps go when the next is made, because their parameters stand "
-                "in other places");
 }
 
 /// The manifest of a state without commits. An empty identity: there is no state.
@@ -226,7 +233,7 @@ StateStore::Create(FileSystem &disk, const Program &program,
   if (absl::Status status = paths.Take(read->state, undo); !status.ok())
     return status;
   const std::shared_ptr<boa::Directory> &folder = paths.home().folder();
-  read = Uncommitted(ReadManifest(*folder), home); // now that no other process writes it
+  read = Uncommitted(ReadManifest(disk, *folder), home); // now that no other process writes it
   if (!read.ok())
     return read.status();
   // An identity is left from a creation that was cut short before its first commit.
@@ -236,8 +243,6 @@ StateStore::Create(FileSystem &disk, const Program &program,
     undo.AddFile(folder, kManifestCopy);
   }
   read->model = program.model.name;
-  read->computation = program.computation;
-  read->parameters = ParametersOf(program);
   read->base = options.base;
   (*impl)->commits.manifest() = *std::move(read);
   if (absl::Status status = (*impl)->Begin(program.machine, options, undo); !status.ok())
@@ -264,7 +269,7 @@ StateStore::Open(FileSystem &disk, const Program &program,
   Undo undo(disk);
   if (absl::Status status = state.paths.Take(read->manifest.state, undo); !status.ok())
     return status;
-  read = ReadManifest(*state.paths.home().folder()); // now that no other process writes it
+  read = ReadManifest(disk, *state.paths.home().folder()); // now that no other process writes it
   if (!read.ok())
     return read.status();
   if (!read->note.empty())
@@ -277,15 +282,13 @@ StateStore::Open(FileSystem &disk, const Program &program,
   if (absl::Status status = CheckReadable(home, manifest, **commit); !status.ok())
     return status;
   absl::StatusOr<Continuation> found =
-      CheckContinues(home, manifest, **commit, program, options.changed_model);
+      CheckContinues(home, **commit, program, options.changed_model);
   if (!found.ok())
     return found.status();
   state.NoteChanges(program, *found);
   state.change = std::move(found->change);
   state.stands = std::move(found->stands);
-  state.moved = std::move(found->moved);
-  if (ComputationOf(manifest, **commit).version == 0 &&
-      (manifest.version < kManifestVersion || program.computation.version > 0))
+  if ((*commit)->model->computation.version == 0 && program.computation.version > 0)
     state.notes.push_back("the state does not say what its program computes: only parameters and "
                           "storages were compared; the next commit will say it");
   if (absl::Status status = state.Begin(program.machine, options, undo); !status.ok())
@@ -316,11 +319,12 @@ StateStore::OpenToRead(FileSystem &disk, const Program &program, const std::stri
   const Manifest &manifest = state.reader->manifest();
   const SavedCommit &commit = state.reader->saved();
   absl::StatusOr<Continuation> found =
-      CheckContinues(directory, manifest, commit, program, options.changed_model);
+      CheckContinues(directory, commit, program, options.changed_model);
   if (!found.ok())
     return found.status();
   // Where a state on several paths was moved, Open finds out which of them are its own.
-  const bool moved = manifest.paths.size() > 1 && !state.reader->IsAtHome();
+  const std::vector<bool> named = NamedPaths(manifest, manifest.paths.size());
+  const bool moved = std::count(named.begin(), named.end(), true) > 1 && !state.reader->IsAtHome();
   if (moved || !ReadsOnly(program, found->stands))
     return nullptr;
   state.commits.manifest() = manifest;
@@ -379,7 +383,7 @@ absl::Status StateStore::Impl::WriteManifests() {
 
 /// Makes the files long enough for so many commits.
 absl::Status StateStore::Impl::GrowFor(int64_t kept) {
-  const std::vector<int64_t> needed = extents.BytesNeeded(kept, moved), now = extents.Bytes();
+  const std::vector<int64_t> needed = extents.BytesNeeded(kept, stands), now = extents.Bytes();
   bool enough = true;
   for (size_t i = 0; i < now.size(); ++i)
     enough &= needed[i] <= now[i];
@@ -403,7 +407,12 @@ absl::Status StateStore::Commit(const CommitRecord &record) {
   if (!commit.ok())
     return commit.status();
   commit->record = record;
+  commit->model = impl->model;
   if (absl::Status status = impl->paths.SyncData(); !status.ok())
+    return impl->failed = status;
+  if (absl::Status status =
+          WriteCommit(*impl->paths.home().folder(), impl->commits.manifest(), *commit);
+      !status.ok())
     return impl->failed = status;
   // Until the manifests without a commit are durable, no process begins to read it.
   std::vector<std::unique_ptr<OpenFile>> locks;
@@ -415,8 +424,7 @@ absl::Status StateStore::Commit(const CommitRecord &record) {
     return absl::IsUnavailable(lock.status()) && home.CanLockCommits();
   };
   Commits &commits = impl->commits;
-  std::vector<SavedCommit> dropped = commits.Add(*std::move(commit), impl->computation,
-                                                 impl->parameters, impl->paths.given(), is_read);
+  std::vector<SavedCommit> dropped = commits.Add(*std::move(commit), impl->paths.given(), is_read);
   // With more commits than the state keeps, the next contents need more space. On a full disk the
   // training goes on without the oldest.
   while (commits.HasMore() && !impl->GrowFor(int64_t(commits.manifest().commits.size())).ok())
@@ -425,6 +433,7 @@ absl::Status StateStore::Commit(const CommitRecord &record) {
     return impl->failed = status;
   impl->commits.GoToLast();
   impl->extents.Committed(impl->commits.manifest().commits, dropped);
+  RemoveUnnamed(*home.folder(), impl->commits.manifest());
   return absl::OkStatus();
 }
 
@@ -439,13 +448,13 @@ bool StateStore::Stands(int32_t storage) const {
 const SavedCommit *StateStore::Opened() const { return impl->commits.Present(); }
 
 const std::vector<SavedParameter> &StateStore::OpenedParameters() const {
-  return impl->commits.manifest().parameters;
+  return impl->commits.Present()->model->parameters;
 }
 
 absl::Status StateStore::ReadOpened(const SavedTable &table, size_t index, void *data) const {
   if (impl->reader)
     return impl->reader->Read(table, index, data);
-  return ReadSavedChunk(impl->paths[size_t(table.chunks[index].extent.file)].data(), table, index,
+  return ReadSavedChunk(impl->paths[size_t(table.Chunk(index).extent.file)].data(), table, index,
                         data);
 }
 
@@ -459,7 +468,8 @@ const std::vector<IoLink> &StateStore::Links() const { return impl->links; }
 const CommitRecord &StateStore::Committed() const { return impl->commits.record(); }
 const std::string &StateStore::Identity() const { return impl->commits.manifest().state; }
 const Computation &StateStore::SavedComputation() const {
-  return impl->commits.manifest().computation;
+  const SavedCommit *present = impl->commits.Present();
+  return present ? present->model->computation : impl->model->computation;
 }
 const std::string &StateStore::ComputationChange() const { return impl->change; }
 std::vector<std::string> StateStore::Notes() const { return impl->notes; }

@@ -21,7 +21,8 @@ namespace boa {
 ///
 /// Ownership: it keeps the directories of its files open; the file system outlives it.
 /// Threads: one. Errors: nobody hears of one. The first file that cannot be removed ends the
-/// removal, so that whatever remains still has the manifest that names its owner.
+/// removal. If there may be commits, their manifests go first, so that none names what is gone: the
+/// data file then names its owner. Else the first manifest goes after it, and names the owner.
 class Undo {
 public:
   explicit Undo(FileSystem &disk) : disk(disk) {}
@@ -33,15 +34,19 @@ public:
   void AddFile(std::shared_ptr<Directory> directory, std::string name) {
     files.push_back({std::move(directory), std::move(name)});
   }
+  /// The files of commits that will be there (saved_commit.h).
+  void AddCommits(std::shared_ptr<Directory> directory) { homes.push_back(std::move(directory)); }
   void AddDirectory(std::string path) { directories.push_back(std::move(path)); }
   void Keep() {
     files.clear();
+    homes.clear();
     directories.clear();
   }
 
 private:
   FileSystem &disk;
   std::vector<std::pair<std::shared_ptr<Directory>, std::string>> files;
+  std::vector<std::shared_ptr<Directory>> homes;
   std::vector<std::string> directories;
 };
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/trainer/create_state.h"
 
+#include "runtime/state/manifest_files.h"
 #include "runtime/state/undo.h"
 #include "runtime/trainer/loss_settings.h"
 #include "runtime/trainer/opening.h"
@@ -40,7 +41,8 @@ namespace {
 /// Which files and directories of a state are not there yet.
 class Absent {
 public:
-  Absent(FileSystem &disk, const std::vector<std::string> &directories) : disk(disk) {
+  Absent(FileSystem &disk, const std::vector<std::string> &directories)
+      : disk(disk), home(directories[0]) {
     for (const std::string &directory : directories) {
       // With all parents that lack.
       for (size_t end = directory.find('/', 1);; end = directory.find('/', end + 1)) {
@@ -49,7 +51,7 @@ public:
         if (end == std::string::npos)
           break;
       }
-      for (const char *name : {"lock", "manifest.json", "manifest.copy.json", "data"})
+      for (const char *name : {"lock", kManifest, kManifestCopy, "data"})
         if (Is(absl::StrCat(directory, "/", name)))
           files.push_back({directory, name});
     }
@@ -60,8 +62,11 @@ public:
       undo.AddDirectory(directory);
     for (const auto &[directory, name] : files)
       if (absl::StatusOr<std::shared_ptr<Directory>> folder = disk.OpenDirectory(directory);
-          folder.ok())
+          folder.ok()) {
         undo.AddFile(*folder, name);
+        if (directory == home && name == kManifest)
+          undo.AddCommits(*folder);
+      }
   }
 
 private:
@@ -71,6 +76,7 @@ private:
   }
 
   FileSystem &disk;
+  const std::string home;
   std::vector<std::string> lacking;                       // directories
   std::vector<std::pair<std::string, std::string>> files; // directory, name
 };

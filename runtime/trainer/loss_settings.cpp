@@ -9,9 +9,7 @@
 #include "runtime/abi/sizes.h"
 #include "runtime/data/data.h"
 
-#include "absl/numeric/int128.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -52,17 +50,6 @@ std::map<std::string, Values> Differences(const Settings &committed, const Setti
 
 std::string FormatDifference(const std::string &key, const Values &values) {
   return absl::StrCat("\n  `", key, "` was ", values.first, " and is ", values.second, " now");
-}
-
-/// The sequences of these steps, at most the largest number that a state can hold.
-int64_t CountOf(int64_t steps, int64_t micro_batches, int64_t micro_batch) {
-  return int64_t(
-      std::min(absl::int128(steps) * micro_batches * micro_batch, absl::int128(kMostSamples)));
-}
-
-int64_t NumberOr0(const Settings &settings, const std::string &key) {
-  int32_t number = 0;
-  return absl::SimpleAtoi(ValueOr(settings, key, "0"), &number) ? std::max(number, 0) : 0;
 }
 
 /// A name for the settings that parameters have of their own; "" if none has any.
@@ -228,11 +215,6 @@ std::string DescribeNewEnvironment(const Settings &committed, const Settings &no
 std::map<std::string, int64_t> CountSamples(const CommitRecord &committed,
                                             const std::map<std::string, int64_t> &consumed) {
   std::map<std::string, int64_t> samples = committed.samples;
-  // A state of version 2 did not count: all its steps are taken to be as its last ones.
-  if (samples.empty() && committed.step > 0)
-    samples[ValueOr(committed.extra, "data", "unknown")] =
-        CountOf(committed.step, NumberOr0(committed.extra, "micro_batches"),
-                NumberOr0(committed.extra, "micro_batch"));
   for (const auto &[source, count] : consumed)
     samples[source] = std::min(samples[source] + count, kMostSamples);
   return samples;

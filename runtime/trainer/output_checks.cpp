@@ -11,6 +11,8 @@
 #include "runtime/io/input_file.h"
 #include "runtime/io/new_file.h"
 #include "runtime/state/manifest.h"
+#include "runtime/state/manifest_files.h"
+#include "runtime/state/saved_commit.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -55,7 +57,7 @@ struct Identity {
   bool regular = true;                         // or not there yet
 };
 
-constexpr const char *kStateNames[] = {"data", "lock", "manifest.json", "manifest.copy.json"};
+constexpr const char *kStateNames[] = {"data", "lock", kManifest, kManifestCopy};
 
 /// Whether it begins like the data file of a state, of this training or another.
 bool HoldsState(const std::string &path) {
@@ -69,9 +71,10 @@ bool HoldsState(const std::string &path) {
 /// Whether it is a file of a state, of this training or another.
 bool BelongsToState(const std::string &path) {
   const std::string name = std::filesystem::path(path).filename().string();
-  return HoldsState(path) || (std::find(std::begin(kStateNames), std::end(kStateNames), name) !=
-                                  std::end(kStateNames) &&
-                              HoldsState(absl::StrCat(ParentOf(path), "/data")));
+  const bool is_of_one =
+      IsSealedName(name) ||
+      std::find(std::begin(kStateNames), std::end(kStateNames), name) != std::end(kStateNames);
+  return HoldsState(path) || (is_of_one && HoldsState(absl::StrCat(ParentOf(path), "/data")));
 }
 
 } // namespace

@@ -8,11 +8,9 @@
 // The part of test/e2e/run-edits that needs the frontend:
 //
 //   spec_edits changing|preserving SEED FILE    the specification after random edits
-//   spec_edits version2 DIR                     makes the state of DIR one of version 2
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/io/file_system.h"
-#include "runtime/state/manifest.h"
 #include "test/frontend/Edits.h"
 
 #include <cstdio>
@@ -37,32 +35,12 @@ int PrintEdited(edits::Kind kind, unsigned seed, const std::string &path) {
   return 0;
 }
 
-/// As a trainer of that version would have written it.
-int MakeVersion2(const std::string &directory) {
-  for (const std::string name : {"manifest.json", "manifest.copy.json"}) {
-    absl::StatusOr<std::string> text = ReadSmallFile(SystemFiles(), directory + "/" + name);
-    if (!text.ok())
-      return Fail(text.status());
-    absl::StatusOr<Manifest> manifest = ParseManifest(*text, directory + "/" + name);
-    if (!manifest.ok())
-      return Fail(manifest.status());
-    manifest->version = 2;
-    if (absl::Status status =
-            ReplaceFile(SystemFiles(), directory, name, FormatManifest(*manifest));
-        !status.ok())
-      return Fail(status);
-  }
-  return 0;
-}
-
 int Run(int argc, char **argv) {
   const std::string command = argc > 1 ? argv[1] : "";
-  if (command == "version2" && argc == 3)
-    return MakeVersion2(argv[2]);
   if ((command == "changing" || command == "preserving") && argc == 4)
     return PrintEdited(command == "changing" ? edits::Kind::changing : edits::Kind::preserving,
                        unsigned(std::atoll(argv[2])), argv[3]);
-  std::cerr << "usage: spec_edits changing|preserving SEED FILE, or spec_edits version2 DIR\n";
+  std::cerr << "usage: spec_edits changing|preserving SEED FILE\n";
   return 2;
 }
 

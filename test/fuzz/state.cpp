@@ -7,19 +7,24 @@
 //
 // A state of two paths and two commits is damaged as the input says: bytes written
 // over, files cut, stretched, emptied, removed or swapped; numbers and places in
-// the manifests, sealed again so that only what they say is wrong. Opened, it is
+// the manifests and in files of commits, sealed and named again so that only what they say is
+// wrong. Opened, it is
 // refused, or it is a state: its chunks stand apart and in their files, it is
 // written to and committed, and opens again at that commit. Damage without a seal
 // that was made again never opens at a commit that was not made.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/state/checksum.h"
+#include "runtime/state/saved_commit.h"
 #include "runtime/state/state.h"
 #include "test/fuzz/support.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -34,6 +39,7 @@ namespace {
 
 constexpr int64_t kPage = 4096;
 constexpr int64_t kSteps[] = {3, 8}; // of the two commits
+/// Those of commits follow, by their names.
 const char *const kFiles[] = {
     "a/manifest.json", "a/manifest.copy.json", "a/data", "a/lock", "b/data", "b/lock"};
 
@@ -132,8 +138,12 @@ std::string ReadWhole(const std::string &path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// The files of the state as it was left whole, by kFiles.
-std::vector<std::string> MakeState() {
+/// The state as it was left whole.
+struct State {
+  std::vector<std::string> names, files;
+};
+
+State MakeState() {
   fs::remove_all(Folder());
   fs::create_directories(Folder());
   Disk disk;
@@ -142,10 +152,15 @@ std::vector<std::string> MakeState() {
   for (int64_t step : kSteps)
     fuzz::Require(WriteAndCommit(**store, step).ok(), "a state is committed");
   store->reset();
-  std::vector<std::string> files;
-  for (const char *name : kFiles)
-    files.push_back(ReadWhole(absl::StrCat(Folder(), "/", name)));
-  return files;
+  State state;
+  state.names.assign(std::begin(kFiles), std::end(kFiles));
+  for (const fs::directory_entry &entry : fs::directory_iterator(Paths()[0]))
+    if (const std::string name = entry.path().filename().string(); IsSealedName(name))
+      state.names.push_back("a/" + name);
+  std::sort(state.names.begin() + std::size(kFiles), state.names.end());
+  for (const std::string &name : state.names)
+    state.files.push_back(ReadWhole(absl::StrCat(Folder(), "/", name)));
+  return state;
 }
 
 /// One number of the manifest becomes another, or one of its digits or letters; the
@@ -173,12 +188,36 @@ void DamageAndSeal(std::string &text, FuzzedDataProvider &input) {
   text = absl::StrFormat("%sxxh3 %016x\n", line, Checksum(line.data(), int64_t(line.size())));
 }
 
-/// Returns whether a manifest was sealed again.
-bool Damage(std::vector<std::string> &files, std::set<size_t> &removed, FuzzedDataProvider &input) {
+std::string Resealed(const std::string &text) {
+  const std::string line = text.substr(0, text.find('\n') + 1);
+  return absl::StrFormat("%sxxh3 %016x\n", line, Checksum(line.data(), int64_t(line.size())));
+}
+
+/// Gives a file of a commit the name that its contents ask for, in all that name it.
+void Rename(State &state, size_t which) {
+  std::string &name = state.names[which];
+  const size_t at = name.find('.') + 1;
+  if (name.size() < at + 32)
+    return;
+  const std::string old = name.substr(at, 32), sum = NameOfContents(state.files[which]);
+  name.replace(at, 32, sum);
+  for (size_t i = 0; i < state.files.size() && sum != old; ++i) {
+    const bool is_commit = absl::StartsWith(state.names[i], "a/commit.");
+    if (i == which || (i >= 2 && !is_commit) || !absl::StrContains(state.files[i], old))
+      continue;
+    state.files[i] = Resealed(absl::StrReplaceAll(state.files[i], {{old, sum}}));
+    if (is_commit)
+      Rename(state, i);
+  }
+}
+
+/// Returns whether a file was sealed again.
+bool Damage(State &state, std::set<size_t> &removed, FuzzedDataProvider &input) {
+  std::vector<std::string> &files = state.files;
   const size_t which = input.ConsumeIntegralInRange<size_t>(0, files.size() - 1);
   std::string &file = files[which];
   const size_t most = 2 * file.size() + 10;
-  switch (input.ConsumeIntegralInRange(0, 7)) {
+  switch (input.ConsumeIntegralInRange(0, 9)) {
   case 0: {
     std::string bytes = input.ConsumeRandomLengthString(64);
     const size_t at = input.ConsumeIntegralInRange<size_t>(0, file.size());
@@ -197,6 +236,13 @@ bool Damage(std::vector<std::string> &files, std::set<size_t> &removed, FuzzedDa
   case 4:
     file = files[input.ConsumeIntegralInRange<size_t>(0, files.size() - 1)];
     return false;
+  case 8:
+  case 9: {
+    const size_t of = input.ConsumeIntegralInRange<size_t>(std::size(kFiles), files.size() - 1);
+    DamageAndSeal(files[of], input);
+    Rename(state, of);
+    return true;
+  }
   default:
     DamageAndSeal(files[0], input);
     if (input.ConsumeBool())
@@ -236,21 +282,21 @@ void CheckPlaces(StateStore &store, bool next) {
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static const std::vector<std::string> whole = MakeState();
+  static const State whole = MakeState();
   FuzzedDataProvider input(data, size);
-  std::vector<std::string> files = whole;
+  State state = whole;
   std::set<size_t> removed;
   const bool at_first = input.ConsumeBool(), one_path = input.ConsumeBool();
   bool sealed = false;
   for (int edits = input.ConsumeIntegralInRange(1, 4); edits > 0; --edits)
-    sealed |= Damage(files, removed, input);
+    sealed |= Damage(state, removed, input);
 
   fs::remove_all(Folder());
   for (const std::string &path : Paths())
     fs::create_directories(path);
-  for (size_t i = 0; i < files.size(); ++i)
+  for (size_t i = 0; i < state.files.size(); ++i)
     if (!removed.count(i))
-      fuzz::WriteFile(absl::StrCat(Folder(), "/", kFiles[i]), files[i]);
+      fuzz::WriteFile(absl::StrCat(Folder(), "/", state.names[i]), state.files[i]);
 
   Disk disk;
   std::vector<std::string> paths = Paths();

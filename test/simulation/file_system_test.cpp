@@ -234,14 +234,18 @@ TEST_P(FileSystemTest, LocksOfBytesStandAgainstLocksOfThatByte) {
   auto reader = files->Open(Path("lock"), {}), other = files->Open(Path("lock"), {}),
        writer = files->Open(Path("lock"), {/*write=*/true});
   ASSERT_TRUE(reader.ok() && other.ok() && writer.ok());
-  EXPECT_TRUE((*reader)->LockByte(far, /*shared=*/true).ok());
-  EXPECT_TRUE((*other)->LockByte(far, /*shared=*/true).ok());
-  EXPECT_EQ(CodeOf((*writer)->LockByte(far, /*shared=*/false), "lock"), Code::kUnavailable);
-  EXPECT_TRUE((*writer)->LockByte(far + 1, /*shared=*/false).ok());
-  EXPECT_EQ(CodeOf((*reader)->LockByte(far + 1, /*shared=*/true), "lock"), Code::kUnavailable);
+  EXPECT_TRUE((*reader)->LockBytes(far, 1, /*shared=*/true).ok());
+  EXPECT_TRUE((*other)->LockBytes(far, 1, /*shared=*/true).ok());
+  EXPECT_EQ(CodeOf((*writer)->LockBytes(far, 1, /*shared=*/false), "lock"), Code::kUnavailable);
+  EXPECT_TRUE((*writer)->LockBytes(far + 1, 1, /*shared=*/false).ok());
+  EXPECT_EQ(CodeOf((*reader)->LockBytes(far + 1, 1, /*shared=*/true), "lock"), Code::kUnavailable);
   reader->reset();
   other->reset();
-  EXPECT_TRUE((*writer)->LockByte(far, /*shared=*/false).ok());
+  EXPECT_TRUE((*writer)->LockBytes(far, 1, /*shared=*/false).ok());
+  auto all = files->Open(Path("lock"), {/*write=*/true});
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ(CodeOf((*all)->LockBytes(0, far + 1, /*shared=*/false), "lock"), Code::kUnavailable);
+  EXPECT_TRUE((*all)->LockBytes(0, far, /*shared=*/false).ok());
 }
 
 TEST_P(FileSystemTest, RenameReplaces) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "test/simulation/campaign.h"
 
+#include "runtime/state/saved_commit.h"
 #include "runtime/state/state.h"
 
 #include "absl/strings/match.h"
@@ -84,6 +85,8 @@ Rest MakeRest(Dice &dice, const CampaignOptions &options, Trainers &trainers) {
 /// The file and what of it the byte is.
 std::string RegionOf(const Rest &rest, const std::string &path, int64_t offset) {
   const std::string name = path.substr(path.rfind('/') + 1);
+  if (IsSealedName(name)) // but for the hash
+    return name.substr(0, name.find('.'));
   if (name != "data")
     return name;
   if (offset < 4096)

@@ -58,6 +58,14 @@ public:
       return Error(error, "sync directory", name);
     return disk.SyncNames(inode, name);
   }
+  absl::StatusOr<std::vector<std::string>> List() override {
+    if (int error = Begin("list directory", name))
+      return Error(error, "list directory", name);
+    std::vector<std::string> names;
+    for (const auto &[entry, of] : inode->entries)
+      names.push_back(entry);
+    return names;
+  }
 
 private:
   bool Alive() const { return disk.deaths == born; }

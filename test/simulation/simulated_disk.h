@@ -128,6 +128,7 @@ public:
   absl::Status Unlink(const std::string &path) override;
   absl::Status SyncDirectory(const std::string &path) override;
   absl::StatusOr<DeviceSpace> Space(const std::string &directory) override;
+  std::string Host() override { return "simulated"; }
   uint64_t Unique() override; // of the seed
   void Wait(std::chrono::nanoseconds) override;
   /// A backend without a thread: Pending, Advance.

@@ -85,14 +85,15 @@ public:
     handle->inode->lock_holder = fd;
     return absl::OkStatus();
   }
-  absl::Status LockByte(int64_t offset, bool shared) override {
+  absl::Status LockBytes(int64_t offset, int64_t bytes, bool shared) override {
     Handle *handle = Find();
     if (!handle || (!shared && !handle->mode.write))
       return Error(EBADF, "lock", name);
     for (const ByteLock &lock : handle->inode->byte_locks)
-      if (lock.fd != fd && lock.offset == offset && !(lock.shared && shared))
+      if (lock.fd != fd && lock.offset < offset + bytes && offset < lock.offset + lock.bytes &&
+          !(lock.shared && shared))
         return Error(EWOULDBLOCK, "lock", name);
-    handle->inode->byte_locks.push_back({fd, offset, shared});
+    handle->inode->byte_locks.push_back({fd, offset, bytes, shared});
     return absl::OkStatus();
   }
 

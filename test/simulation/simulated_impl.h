@@ -70,7 +70,7 @@ struct Unsynced {
 
 struct ByteLock {
   int fd = -1;
-  int64_t offset = 0;
+  int64_t offset = 0, bytes = 0;
   bool shared = false;
 };
 

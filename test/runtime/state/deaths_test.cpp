@@ -14,6 +14,7 @@
 
 #include <csignal>
 #include <random>
+#include <regex>
 #include <sys/wait.h>
 
 namespace boa {
@@ -181,7 +182,13 @@ TEST_F(DeathTest, ACommitSyncsBeforeItNames) {
     expect({"IsCurrent " + Path("a"), "Names " + a + "data", //
             "IsCurrent " + Path("b"), "Names " + b + "data"});
   };
-  expect({"Open " + a + "lock", "LockByte " + a + "lock"}); // does a process read commit 1?
+  expect({"Open " + a + "manifest.json"}); // for its permissions
+  for (const std::string &name : {a + "part.SUM.json", a + "commit.SUM.json"})
+    expect({"Open " + name, // is it there?
+            "Unlink " + name + ".tmp", "Open " + name + ".tmp", "Write " + name + ".tmp",
+            "Sync " + name + ".tmp", "Rename " + name});
+  expect({"SyncDirectory " + Path("a")});
+  expect({"Open " + a + "lock", "LockBytes " + a + "lock"}); // does a process read commit 1?
   paths_are_compared();
   for (const std::string &name : {a + "manifest.json", a + "manifest.copy.json"})
     expect({"Open " + name, "Size " + name, "Read " + name});
@@ -190,6 +197,11 @@ TEST_F(DeathTest, ACommitSyncsBeforeItNames) {
             "Unlink " + name + ".tmp", "Open " + name + ".tmp", "Write " + name + ".tmp",
             "Sync " + name + ".tmp", "Rename " + name, "SyncDirectory " + Path("a")});
   paths_are_compared();
+  expect({"List " + Path("a"), "Unlink " + a + "SUM", "Unlink " + a + "SUM"}); // of commit 1
+  for (std::string &call : disk.calls) {
+    call = std::regex_replace(call, std::regex("[0-9a-f]{32}"), "SUM");
+    call = std::regex_replace(call, std::regex("^(Unlink .*/)(part|commit)(.SUM).json$"), "$1SUM");
+  }
   EXPECT_EQ(disk.calls, expected);
 }
 

@@ -179,8 +179,7 @@ TEST(CommitsTest, TheBestOfSeveralStays) {
       made.record.step = int64_t(i) + 1;
       made.record.validation_loss = losses[i];
       const size_t before = commits.manifest().commits.size();
-      EXPECT_EQ(commits.Add(std::move(made), Computation(), {}, /*given=*/1).size(),
-                before == size_t(most));
+      EXPECT_EQ(commits.Add(std::move(made), /*given=*/1).size(), before == size_t(most));
       commits.GoToLast();
     }
     std::vector<int64_t> kept;
@@ -200,8 +199,8 @@ TEST(CommitsTest, WhatCannotBeComparedGoes) {
       made.record.validation_loss = double(step);
       made.record.validated_on = !elsewhere && step == 1 ? "other" : "data";
       if (elsewhere)
-        made.tables.emplace_back().chunks.emplace_back().extent.file = step == 1 ? 1 : 0;
-      commits.Add(std::move(made), Computation(), {}, /*given=*/1);
+        made.paths = {step == 1 ? 1 : 0};
+      commits.Add(std::move(made), /*given=*/1);
       commits.GoToLast();
     }
     EXPECT_EQ(commits.manifest().commits.front().record.step, 2);

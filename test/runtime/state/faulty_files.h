@@ -40,20 +40,26 @@ public:
 
   bool hit = false;                  // whether a call has failed
   std::vector<std::string> calls;    // "Sync PATH"
+  std::string fail_at_line;          // every call of this line fails
   bool through_cache = false;        // no syncs: for thousands of openings
   bool full = false;                 // nothing can be reserved any more
   bool bytes_conflict = false;       // a byte of a file that is locked cannot be locked
   std::optional<int64_t> free_bytes; // what Space says
   std::function<void()> on_wait;     // instead of letting time pass
+  std::function<void()> on_line;     // before the first call of `on_line_of`
+  std::string on_line_of;
 
   absl::Status Call(const char *name, const std::string &path) {
-    calls.push_back(absl::StrCat(name, " ", path));
-    bool fails = left == 1 || (hit && mode == kDead);
+    const std::string line = absl::StrCat(name, " ", path);
+    calls.push_back(line);
+    if (on_line && line == on_line_of)
+      std::exchange(on_line, nullptr)();
+    bool fails = left == 1 || (hit && mode == kDead) || line == fail_at_line;
     left = std::max<int64_t>(left - 1, 0);
     if (!fails)
       return absl::OkStatus();
     hit = true;
-    return absl::UnknownError(absl::StrCat("made to fail: ", calls.back()));
+    return absl::UnknownError(absl::StrCat("made to fail: ", line));
   }
 
   absl::StatusOr<std::shared_ptr<Directory>> OpenDirectory(const std::string &path) override {
@@ -164,11 +170,11 @@ private:
       absl::Status status = owner.Call("LockFile", path());
       return status.ok() ? real->Lock() : status;
     }
-    absl::Status LockByte(int64_t offset, bool shared) override {
-      absl::Status status = owner.Call("LockByte", path());
+    absl::Status LockBytes(int64_t offset, int64_t bytes, bool shared) override {
+      absl::Status status = owner.Call("LockBytes", path());
       if (status.ok() && owner.bytes_conflict)
         return absl::UnavailableError("of a whole file, by this process");
-      return status.ok() ? real->LockByte(offset, shared) : status;
+      return status.ok() ? real->LockBytes(offset, bytes, shared) : status;
     }
 
   private:
@@ -216,6 +222,10 @@ private:
     absl::Status Sync() override {
       absl::Status status = owner.Call("SyncDirectory", path());
       return status.ok() && !owner.through_cache ? real->Sync() : status;
+    }
+    absl::StatusOr<std::vector<std::string>> List() override {
+      absl::Status status = owner.Call("List", path());
+      return status.ok() ? real->List() : status;
     }
 
   private:

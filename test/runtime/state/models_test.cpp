@@ -234,17 +234,20 @@ TEST_F(PlacesTest, OtherPlacesAreFilledAnew) {
     std::swap(program, other);
   }
   ExpectWhole({Path()}, 2);
-  // Places are said once for all commits, so one in other places drops the others.
+  // Each commit has its own places.
   {
     auto store = StateStore::Open(disk, offset, {Path()}, 3);
     ASSERT_TRUE(store.ok());
-    EXPECT_EQ(Notes(**store), "1: commits of these steps go when the next is made, because their "
-                              "parameters stand in other places");
+    EXPECT_EQ(Notes(**store), "");
     std::swap(program, offset);
     Commit(**store, 3);
   }
-  ExpectMessage(StateStore::Open(disk, program, {Path()}, 3, 1).status(), "it keeps those of 3");
-  ExpectWhole({Path()}, 3);
+  EXPECT_FALSE(Open({Path()}, 3, 1)->Stands(kWeights));
+  ExpectHolds(*Open({Path()}, 3), 3);
+  std::swap(program, offset);
+  EXPECT_FALSE(Open({Path()}, 3)->Stands(kWeights));
+  for (int64_t step : {1, 2})
+    ExpectHolds(*Open({Path()}, 3, step), step);
 }
 
 TEST_F(PlacesTest, WhatIsFrozenAndTrainedIsSaid) {

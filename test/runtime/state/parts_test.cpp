@@ -94,9 +94,41 @@ TEST_F(ExtentsTest, TwoChunksInOnePlaceAreDamage) {
   std::vector<SavedCommit> commits(1);
   SavedTable &table = commits[0].tables.emplace_back();
   table.storage = SavedStorageOf(program.storages[kMomentum]);
-  table.chunks = {{{0, kPage}, 1}, {{0, kPage}, 2}};
+  ChunkTable &chunks = *table.tables.emplace_back(std::make_shared<ChunkTable>());
+  chunks.storage = table.storage.name;
+  chunks.chunk_bytes = kPage;
+  chunks.chunks = {{{0, kPage}, 1}, {{0, kPage}, 2}};
   ExpectMessage(extents.Claim(commits, {{"data", 1 << 20}}), "at offset 4096 of data");
   ExpectMessage(extents.Claim(commits, {{"data", kPage}}), "data is truncated");
+}
+
+// Frozen weights stay on the paths where they are, and those that move are there twice.
+TEST(ExtentsOfLoraTest, SpaceIsCountedWhereFrozenWeightsAre) {
+  Program program;
+  program.storages = {
+      MakeStorage("weights.frozen.block", "weights", Home::ssd, true, {1}, 8, kPage),
+      MakeStorage("weights.block", "weights", Home::ssd, true, {1}, 2, kPage)};
+  auto grow = [](int32_t, int64_t) { return absl::OkStatus(); };
+  Extents before(program, 1, grow);
+  ASSERT_EQ(before.Claim({}, {{"data", kPage}}), absl::OkStatus());
+  ASSERT_EQ(before.Begin(before.BytesNeeded(1)), absl::OkStatus());
+  EXPECT_EQ(before.Bytes()[0], kPage * (1 + 8 + 2 * 2));
+  for (int32_t storage : {0, 1})
+    for (int32_t chunk = 0; chunk < program.storages[size_t(storage)].chunks; ++chunk)
+      before.SetChecksum(*before.Next(storage, 0, chunk), 7);
+  const std::vector<SavedCommit> commits = {*before.Contents()};
+  const std::vector<Extents::File> files = {{"a", kPage * 100}, {"b", 0}};
+  Extents more(program, 2, grow);
+  ASSERT_EQ(more.Claim(commits, files), absl::OkStatus());
+  EXPECT_EQ(more.BytesNeeded(1, {true, true}),
+            (std::vector<int64_t>{kPage * (1 + 8 + 2 + 1), kPage * (1 + 2)}));
+  EXPECT_EQ(more.BytesNeeded(1, {false, true}),
+            (std::vector<int64_t>{kPage * (1 + 8 + 4 + 2 + 1), kPage * (1 + 4 + 2)}));
+  // Four smaller commits come beside the large one before it goes.
+  program.storages[1] = MakeStorage("weights.block", "weights", Home::ssd, true, {1}, 1, kPage);
+  Extents less(program, 1, grow);
+  ASSERT_EQ(less.Claim(commits, files), absl::OkStatus());
+  EXPECT_EQ(less.BytesNeeded(5, {true, false})[0], kPage * (1 + 8 + 2 + 4 + 1));
 }
 
 //===----------------------------------------------------------------------===//
@@ -110,11 +142,10 @@ std::vector<int64_t> Steps(const std::vector<SavedCommit> &commits) {
   return steps;
 }
 
-std::vector<int64_t> Add(Commits &commits, int64_t step, const Computation &computation = {}) {
+std::vector<int64_t> Add(Commits &commits, int64_t step) {
   SavedCommit made;
   made.record.step = step;
-  const std::vector<SavedCommit> dropped =
-      commits.Add(std::move(made), computation, {}, /*given=*/1);
+  const std::vector<SavedCommit> dropped = commits.Add(std::move(made), /*given=*/1);
   EXPECT_NE(commits.record().step, step); // only once it is on disk
   commits.GoToLast();
   EXPECT_EQ(commits.record().step, step);
@@ -144,17 +175,6 @@ TEST(Commits, AReturnDropsTheLaterOnes) {
   EXPECT_EQ(Add(commits, 5), (std::vector<int64_t>{2, 3}));
 }
 
-TEST(Commits, EachNamesTheComputationThatDiffers) {
-  Commits commits(3);
-  const Computation a{1, "a", "1"}, b{1, "b", "2"};
-  Add(commits, 1, a);
-  Add(commits, 2, b);
-  const Manifest &manifest = commits.manifest();
-  EXPECT_EQ(manifest.computation.text, "b");
-  EXPECT_EQ(ComputationOf(manifest, manifest.commits[0]).text, "a");
-  EXPECT_FALSE(manifest.commits[1].computation.has_value());
-}
-
 //===----------------------------------------------------------------------===//
 // Files
 //===----------------------------------------------------------------------===//
@@ -163,7 +183,7 @@ TEST_F(StateTest, AWriterMendsItsManifestsAndKeepsThoseOfOthers) {
   Make({Path()});
   auto home = disk.OpenDirectory(Path());
   ASSERT_TRUE(home.ok());
-  auto read = ReadManifest(**home);
+  auto read = ReadManifest(disk, **home);
   ASSERT_TRUE(read.ok());
   ManifestWriter writer, other;
   ASSERT_EQ(writer.Write(**home, read->manifest), absl::OkStatus());

@@ -136,6 +136,20 @@ TEST_F(PathsTest, TheLockOfAnotherProcessNamesIt) {
   close(ready[1]);
 }
 
+// A rank of a job that has lost its others.
+TEST_F(StateTest, ARankThatIsLeftKeepsANewJobOut) {
+  Make({Path()});
+  auto rank = SystemFiles().Open(Path() + "/lock", {/*write=*/true});
+  ASSERT_TRUE(rank.ok());
+  ASSERT_TRUE((*rank)->LockBytes(/*offset=*/1 + 3, 1, /*shared=*/false).ok());
+  const std::string before = Snapshot(Path());
+  ExpectMessage(OpenStatus({Path()}), "is in use by");
+  ExpectMessage(StateStore::CheckFree(disk, {Path()}), "is in use by");
+  EXPECT_EQ(Snapshot(Path()), before);
+  rank->reset();
+  ExpectWhole({Path()}, 1);
+}
+
 // One that has ended holds no lock: somebody else does.
 TEST_F(PathsTest, ALockOfAnEndedProcessNamesNone) {
   Make({Path()});

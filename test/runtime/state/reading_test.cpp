@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/state/commit_reader.h"
 #include "runtime/state/manifest_files.h"
+#include "runtime/state/saved_commit.h"
 #include "test/runtime/state/state_fixture.h"
 
 namespace boa {
@@ -108,7 +109,7 @@ TEST_F(ReadingTest, ATrainingOnAFullDiskGoesFirst) {
   alignas(kPage) char data[2 * kPage];
   absl::Status read;
   for (const SavedTable &table : first->Opened()->tables)
-    for (size_t i = 0; i < table.chunks.size() && read.ok(); ++i)
+    for (size_t i = 0; i < 12 && read.ok(); ++i)
       read = first->ReadOpened(table, i, data);
   EXPECT_EQ(read, kept);
 }
@@ -146,6 +147,20 @@ TEST_F(ReadingTest, WithoutLocksOfBytesNothingSeemsToBeRead) {
   ExpectMessage(StateStore::OpenToRead(disk, program, Path()).status(), "is in use by process ");
 }
 
+// Where there are no locks of bytes, the lock of the file keeps others out. A process that has too
+// many open files does not take those of others for none.
+TEST_F(ReadingTest, WithoutLocksOfBytesAStateIsTrained) {
+  disk.fail_at_line = "LockBytes " + Path() + "/lock";
+  Store store = Create({Path()});
+  ASSERT_TRUE(store);
+  EXPECT_TRUE(absl::StrContains(Notes(*store), "no process can read a commit while"))
+      << Notes(*store);
+  for (int64_t step : {1, 2})
+    Commit(*store, step);
+  EXPECT_EQ(Steps(), Ints({2}));
+  ExpectMessage(OpenStatus({Path()}), "is in use by process ");
+}
+
 TEST_F(ReadingTest, ReadsSeveralPathsWithoutLocks) {
   Make(Named({"a", "b"}), {1, 2});
   for (const char *path : {"a", "b"})
@@ -179,6 +194,20 @@ TEST_F(ReadingTest, WritesNothing) {
   EXPECT_FALSE(OpenToRead());
   program = MakeProgram();
   EXPECT_FALSE(OpenToRead());
+}
+
+// A trainer that goes on from an earlier commit drops the one that a reader has just chosen.
+TEST_F(ReadingTest, ADroppedCommitIsNotToldAsLost) {
+  Make({Path()}, {1, 2}, 3);
+  Store store = Open({Path()}, 3, 1);
+  disk.on_line_of =
+      absl::StrCat("Open ", Path(), "/",
+                   SealedName(kCommitFile, ReadManifest(disk, Path())->manifest.commits[1].sum));
+  disk.on_line = [&] { Commit(*store, 3); };
+  const absl::Status status = StateStore::OpenToRead(disk, program, Path()).status();
+  EXPECT_FALSE(disk.on_line);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  ExpectMessage(status, "has dropped the commit of step 2");
 }
 
 // A commit that is being dropped is not read: there is a later one by then.

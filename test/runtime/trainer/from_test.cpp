@@ -9,7 +9,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/state/commit_name.h"
+#include "runtime/state/checksum.h"
+#include "runtime/state/commit_files.h"
 #include "runtime/state/manifest_files.h"
+#include "runtime/state/saved_commit.h"
 #include "runtime/trainer/main.h"
 #include "runtime/weights/base_weights.h"
 #include "test/runtime/state/state_fixture.h"
@@ -211,12 +214,22 @@ TEST_F(FromTest, RefusesWhatIsNoWholeStateOfItsOwn) {
 TEST_F(FromTest, RefusesMillionsOfParameters) {
   const std::string state = MakeOld();
   Manifest manifest = ReadManifest(SystemFiles(), state)->manifest;
-  manifest.commits.erase(manifest.commits.begin());
-  SavedTable &table = manifest.commits[0].tables.emplace_back();
+  const std::shared_ptr<Directory> home = *SystemFiles().OpenDirectory(state);
+  SavedCommit commit = manifest.commits.back();
+  ASSERT_EQ(CommitLoader(SystemFiles(), *home, manifest).LoadTables(commit), absl::OkStatus());
+  SavedTable &table = commit.tables.emplace_back();
   table.storage = {"weights.many", "weights", 4000, 1, kStateBlock};
-  table.chunks.assign(4000, {{0, kStateBlock}, 0});
+  ChunkTable &chunks = *table.tables.emplace_back(std::make_shared<ChunkTable>());
+  chunks.storage = table.storage.name;
+  chunks.chunk_bytes = kStateBlock;
+  chunks.chunks.assign(4000, {{0, kStateBlock}, 0});
+  SavedModel model = *commit.model;
   for (int i = 0; i < 4000; ++i)
-    manifest.parameters.push_back({absl::StrCat("many.p", i), 0, {1}, -1});
+    model.parameters.push_back({absl::StrCat("many.p", i), 0, {1}, -1});
+  model.sum = NameOfContents(FormatModel(model));
+  commit.model = std::make_shared<const SavedModel>(model);
+  ASSERT_EQ(WriteCommit(*home, manifest, commit), absl::OkStatus());
+  manifest.commits = {commit};
   for (const char *name : {kManifest, kManifestCopy})
     std::ofstream(state + "/" + name, std::ios::binary) << FormatManifest(manifest);
   ExpectMessage(absl::UnknownError(ErrorFrom(state)), "it has more than 65");

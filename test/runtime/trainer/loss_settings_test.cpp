@@ -11,7 +11,7 @@
 namespace boa {
 namespace {
 
-// Texts and batches may change between commits; a state of version 2 did not count.
+// Texts and batches may change between commits.
 TEST(CountSamples, AddsWhatCameAfterTheCommit) {
   CommitRecord commit;
   std::map<std::string, int64_t> samples = CountSamples(commit, {{"a", 24}});
@@ -20,10 +20,6 @@ TEST(CountSamples, AddsWhatCameAfterTheCommit) {
   commit.samples = samples;
   samples = CountSamples(commit, {{"b", 4}});
   EXPECT_EQ(samples, (std::map<std::string, int64_t>{{"a", 24}, {"b", 4}}));
-  commit.samples.clear();
-  commit.extra = {{"data", "a"}, {"micro_batches", "5"}, {"micro_batch", "6"}};
-  samples = CountSamples(commit, {{"a", 4}});
-  EXPECT_EQ(samples, (std::map<std::string, int64_t>{{"a", 3 * 30 + 4}}));
 }
 
 // The files are the same ones, so the call is named.

@@ -13,6 +13,7 @@
 #include "runtime/io/output_file.h"
 #include "runtime/weights/safetensors.h"
 
+#include "runtime/state/saved_commit.h"
 #include "test/runtime/trainer/trainer_fixture.h"
 
 #include "gmock/gmock.h"
@@ -64,11 +65,24 @@ TEST_F(OutputsTest, NoOutputDestroysTheStateTheDataOrAnother) {
   options.metrics = scratch.path("metrics");
   options.save = scratch.path("weights");
   const auto before = Contents();
+  std::vector<std::string> names = {"state/data",
+                                    "state/../state/lock",
+                                    "link/manifest.json",
+                                    "state/manifest.copy.json",
+                                    "second/data",
+                                    "second/lock",
+                                    "text",
+                                    "hard",
+                                    "model.boa",
+                                    "other/renamed",
+                                    "other/manifest.json"};
+  for (const auto &entry : std::filesystem::directory_iterator(options.state))
+    if (const std::string name = entry.path().filename().string(); IsSealedName(name))
+      names.push_back("state/" + name);
+  EXPECT_EQ(names.size(), 11u + 3); // a commit, a model and a part
   for (std::string TrainerOptions::*output : {&TrainerOptions::save, &TrainerOptions::trace,
                                               &TrainerOptions::metrics, &TrainerOptions::log})
-    for (const char *name : {"state/data", "state/../state/lock", "link/manifest.json",
-                             "state/manifest.copy.json", "second/data", "second/lock", "text",
-                             "hard", "model.boa", "other/renamed", "other/manifest.json"}) {
+    for (const std::string &name : names) {
       SCOPED_TRACE(name);
       const TrainerOptions kept = options;
       options.*output = scratch.path(name);
