@@ -6,8 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "test/runtime/data/chat_form_fixture.h"
 
-#include <ctime>
-
 namespace boa {
 namespace {
 
@@ -238,16 +236,12 @@ TEST_F(ChatFormTest, ErrorsOfTemplatesHaveTheirLine) {
             "               ^");
 }
 
-// A template that loops for ever, or makes a gigabyte, ends within a second.
+// A template that loops for ever, or makes a gigabyte, ends (how soon: Template.Limits).
 TEST_F(ChatFormTest, TemplatesEnd) {
   const std::string loop = "{% for a in range(99999) %}";
   for (const auto &[form, what] : {std::pair(loop + loop + "{% endfor %}{% endfor %}", "steps"),
-                                   std::pair(std::string("{{ 'a' * 1000000000 }}"), "bytes")}) {
-    // The limits end a template within a second of a processor. A sanitizer takes longer.
-    const std::clock_t begin = std::clock();
+                                   std::pair(std::string("{{ 'a' * 1000000000 }}"), "bytes")})
     EXPECT_THAT(Error(form, two), HasSubstr(what));
-    EXPECT_LT(std::clock() - begin, 8 * CLOCKS_PER_SEC);
-  }
 }
 
 } // namespace

@@ -220,6 +220,7 @@ TEST(Template, Steps) {
 
 // Whatever a template says, it ends, within a second of an optimised build on a quiet core.
 TEST(Template, Limits) {
+  RecordProperty("depends_on_time", "each ends within five seconds of a processor");
   const std::string loops = "{% for a in range(99999) %}";
   const auto many = [](int count, const std::string &text) {
     std::string out;
@@ -296,8 +297,7 @@ TEST(Template, Limits) {
       limits.steps = 1'000'000;
       limits.bytes = 1 << 20;
     }
-    // Five seconds of a processor. The slowest takes 0.5 to 1.6, by machine and by what runs beside
-    // it.
+    // The slowest takes 0.5 to 1.6 seconds, by machine and by what runs beside it.
     [[maybe_unused]] const std::clock_t begin = std::clock();
     EXPECT_THAT(Error(text, limits), HasSubstr(message)) << text.substr(0, 200);
 #ifdef NDEBUG
