@@ -29,18 +29,38 @@ static std::string PathOf(const Directory &folder, const std::string &name) {
   return absl::StrCat(folder.path(), "/", name);
 }
 
-/// The text of a file, which is what its name says.
-static absl::StatusOr<std::string> ReadSealed(Directory &folder, const std::string &name,
-                                              const std::string &sum) {
+/// Whether the file is gone for good, after this error. Others say nothing about it.
+static bool IsLoss(const absl::Status &status) {
+  return absl::IsNotFound(status) || absl::IsDataLoss(status) || absl::IsFailedPrecondition(status);
+}
+
+/// The text of a copy, which is what its name says.
+static absl::StatusOr<std::string> ReadSealed(Directory &folder, const char *kind,
+                                              const std::string &sum, bool copy) {
+  const std::string name = SealedName(kind, sum, copy);
   absl::StatusOr<std::string> text = ReadSmallFile(folder, name);
   if (text.ok() && NameOfContents(*text) != sum)
     return Damaged(PathOf(folder, name), "its contents are not those of its name");
   return text;
 }
 
+/// Both copies have the same text, so neither is newer. What cannot be read may be whole.
+absl::StatusOr<std::string> CommitLoader::Read(Directory &folder, const char *kind,
+                                               const std::string &sum) {
+  absl::StatusOr<std::string> text = ReadSealed(folder, kind, sum, /*copy=*/false);
+  const absl::Status first = text.status();
+  if (first.ok() || absl::IsResourceExhausted(first))
+    return text;
+  text = ReadSealed(folder, kind, sum, /*copy=*/true);
+  if (!text.ok())
+    return IsLoss(first) && !IsLoss(text.status()) ? text.status() : first;
+  of_copies.push_back(absl::StrCat(first.message(), ": its copy is taken"));
+  return text;
+}
+
 absl::Status CommitLoader::Load(SavedCommit &commit) {
-  const std::string name = SealedName(kCommitFile, commit.sum), file = PathOf(home, name);
-  absl::StatusOr<std::string> text = ReadSealed(home, name, commit.sum);
+  const std::string file = PathOf(home, SealedName(kCommitFile, commit.sum));
+  absl::StatusOr<std::string> text = Read(home, kCommitFile, commit.sum);
   if (!text.ok())
     return text.status();
   std::string sum;
@@ -51,11 +71,11 @@ absl::Status CommitLoader::Load(SavedCommit &commit) {
     return Damaged(file, "its step is not that of the manifest");
   std::shared_ptr<const SavedModel> &model = models[sum];
   if (!model) {
-    const std::string of_model = SealedName(kModelFile, sum);
-    text = ReadSealed(home, of_model, sum);
+    text = Read(home, kModelFile, sum);
     if (!text.ok())
       return text.status();
-    absl::StatusOr<SavedModel> parsed = ParseModel(*text, PathOf(home, of_model));
+    absl::StatusOr<SavedModel> parsed =
+        ParseModel(*text, PathOf(home, SealedName(kModelFile, sum)));
     if (!parsed.ok())
       return parsed.status();
     parsed->sum = sum;
@@ -81,11 +101,10 @@ absl::Status CommitLoader::LoadPart(const SavedPart &part) {
     other = *std::move(opened);
   }
   Directory &folder = other ? *other : home;
-  const std::string name = SealedName(kPartFile, part.sum);
-  absl::StatusOr<std::string> text = ReadSealed(folder, name, part.sum);
+  absl::StatusOr<std::string> text = Read(folder, kPartFile, part.sum);
   if (!text.ok())
     return text.status();
-  auto tables = ParsePart(*text, PathOf(folder, name), manifest.paths);
+  auto tables = ParsePart(*text, PathOf(folder, SealedName(kPartFile, part.sum)), manifest.paths);
   if (!tables.ok())
     return tables.status();
   for (size_t i = 0; i < tables->size(); ++i)
@@ -135,8 +154,7 @@ absl::Status KeepFault(SavedCommit &commit, const absl::Status &status, const st
   // Another version is none of our business, and want of memory or descriptors is no fault of it.
   if (absl::IsUnimplemented(status) || absl::IsResourceExhausted(status))
     return status;
-  const bool is_lost =
-      absl::IsNotFound(status) || absl::IsDataLoss(status) || absl::IsFailedPrecondition(status);
+  const bool is_lost = IsLoss(status);
   SavedCommit bare;
   bare.record.step = commit.record.step;
   bare.sum = commit.sum;
@@ -170,6 +188,7 @@ absl::Status LoadAllTables(FileSystem &disk, Directory &home, Manifest &manifest
     if (!absl::IsDataLoss(commit.fault))
       whole.push_back(std::move(commit));
   }
+  notes.insert(notes.end(), loader.notes().begin(), loader.notes().end());
   manifest.commits = std::move(whole);
   return absl::OkStatus();
 }
@@ -194,22 +213,28 @@ public:
                           absl::StrCat("cannot commit to ", home.path(), ": its ", kind,
                                        " could not be read again: ", readable.message()));
     const std::string sum = NameOfContents(text);
-    if (!Holds(kind, sum))
-      if (absl::Status status = PutFile(home, SealedName(kind, sum), text, permissions, kOwnerOnly);
-          !status.ok())
-        return status;
+    for (bool copy : {false, true})
+      if (!Holds(kind, sum, copy))
+        if (absl::Status status =
+                PutFile(home, SealedName(kind, sum, copy), text, permissions, kOwnerOnly);
+            !status.ok())
+          return status;
     return sum;
   }
 
-  /// Whether the file can be read, is what its name says, and has the permissions of the manifest.
   bool Holds(const char *kind, const std::string &sum) const {
-    const std::string name = SealedName(kind, sum);
-    const absl::StatusOr<std::optional<int>> found = PermissionsOf(home, name);
-    return found.ok() && *found && (!permissions || *found == permissions) &&
-           ReadSealed(home, name, sum).ok();
+    return Holds(kind, sum, /*copy=*/false) && Holds(kind, sum, /*copy=*/true);
   }
 
 private:
+  /// Whether the file can be read, is what its name says, and has the permissions of the manifest.
+  bool Holds(const char *kind, const std::string &sum, bool copy) const {
+    const absl::StatusOr<std::optional<int>> found =
+        PermissionsOf(home, SealedName(kind, sum, copy));
+    return found.ok() && *found && (!permissions || *found == permissions) &&
+           ReadSealed(home, kind, sum, copy).ok();
+  }
+
   Directory &home;
   const std::optional<int> permissions;
 };
@@ -301,15 +326,19 @@ bool IsSealedFile(Directory &directory, const std::string &name) {
 
 void RemoveUnnamed(Directory &home, const Manifest &manifest) {
   std::set<std::string> named;
+  const auto add = [&](const char *kind, const std::string &sum) {
+    for (bool copy : {false, true})
+      named.insert(SealedName(kind, sum, copy));
+  };
   bool knows_all = true; // that the commits name
   for (const SavedCommit &commit : manifest.commits) {
-    named.insert(SealedName(kCommitFile, commit.sum));
+    add(kCommitFile, commit.sum);
     knows_all &= commit.fault.ok();
     if (!commit.fault.ok())
       continue;
-    named.insert(SealedName(kModelFile, commit.model->sum));
+    add(kModelFile, commit.model->sum);
     for (const SavedPart &part : commit.parts)
-      named.insert(SealedName(kPartFile, part.sum));
+      add(kPartFile, part.sum);
   }
   const absl::StatusOr<std::vector<std::string>> names = home.List();
   if (!names.ok())

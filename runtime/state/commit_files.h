@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A file that is named by the hash of its text never changes. A commit writes those that are not
-// there yet, and the manifests name it afterwards. A file goes when no manifest names it.
+// there yet, each twice, and the manifests name it afterwards. Either copy serves. A file goes when
+// no manifest names it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BOA_RUNTIME_STATE_COMMIT_FILES_H
@@ -28,8 +29,9 @@ namespace boa {
 /// Reads commits of a manifest, and each file once.
 ///
 /// Ownership: the file system, the directory and the manifest outlive it. Threads: one at a time.
-/// Errors: NotFound if a file is missing, DataLoss if one is damaged or is not what its name says,
-/// Unimplemented if it has another version.
+/// Errors, of a file without a whole copy: NotFound if it is missing, DataLoss if it is damaged or
+/// is not what its name says, another one if the disk cannot read it. Unimplemented if it has
+/// another version.
 class CommitLoader {
 public:
   CommitLoader(FileSystem &disk, Directory &home, const Manifest &manifest)
@@ -39,8 +41,11 @@ public:
   absl::Status Load(SavedCommit &);
   /// Fills in its chunk tables.
   absl::Status LoadTables(SavedCommit &);
+  /// What is wrong with files whose copy was taken, a sentence each, without a full stop.
+  const std::vector<std::string> &notes() const { return of_copies; }
 
 private:
+  absl::StatusOr<std::string> Read(Directory &, const char *kind, const std::string &sum);
   absl::Status LoadPart(const SavedPart &);
 
   FileSystem &disk;
@@ -48,6 +53,7 @@ private:
   const Manifest &manifest;
   std::map<std::string, std::shared_ptr<const SavedModel>> models;       // by sum
   std::map<std::string, std::vector<std::shared_ptr<ChunkTable>>> parts; // by sum
+  std::vector<std::string> of_copies;
 };
 
 /// Gives the commit a fault, so that others can be gone on from. DataLoss: files of it are lost.

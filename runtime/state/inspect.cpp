@@ -416,6 +416,8 @@ absl::Status DescribeState(FileSystem &disk, const std::string &name, bool check
     inspection.Describe();
     if (!read->note.empty())
       std::fprintf(out, "  note: %s; the other one is whole\n", PrintableName(read->note).c_str());
+    for (const std::string &note : read->commit_notes)
+      std::fprintf(out, "  note: %s\n", PrintableName(note).c_str());
     if (!locked.ok())
       return locked;
     if (absl::Status status = check ? inspection.Check() : absl::OkStatus(); !status.ok())

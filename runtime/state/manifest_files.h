@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace boa {
 
@@ -23,8 +24,9 @@ constexpr char kManifest[] = "manifest.json", kManifestCopy[] = "manifest.copy.j
 
 /// Both manifests of a home together.
 struct ReadManifests {
-  Manifest manifest; // the newer one of those that are whole
-  std::string note;  // the fault of the other; "": both are the same
+  Manifest manifest;                     // the newer one of those that are whole
+  std::string note;                      // the fault of the other; "": both are the same
+  std::vector<std::string> commit_notes; // of files of commits (CommitLoader::notes)
 };
 
 /// Reads both, but nothing of the commits beside steps and sums. Pure but for the reads; from any

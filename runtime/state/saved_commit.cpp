@@ -249,16 +249,17 @@ absl::Status OutOfRange(const std::string &file) {
 
 } // namespace
 
-std::string SealedName(absl::string_view kind, absl::string_view sum) {
-  return absl::StrCat(kind, ".", sum, ".json");
+std::string SealedName(absl::string_view kind, absl::string_view sum, bool copy) {
+  return absl::StrCat(kind, ".", sum, copy ? ".copy.json" : ".json");
 }
 
 bool IsSealedName(absl::string_view name) {
   absl::ConsumeSuffix(&name, ".tmp");
   for (absl::string_view kind : {kCommitFile, kModelFile, kPartFile})
-    if (name.size() == kind.size() + kSumDigits + 6 &&
-        IsSum(name.substr(kind.size() + 1, kSumDigits)))
-      return name == SealedName(kind, name.substr(kind.size() + 1, kSumDigits));
+    if (name.size() > kind.size() + kSumDigits && IsSum(name.substr(kind.size() + 1, kSumDigits))) {
+      const absl::string_view sum = name.substr(kind.size() + 1, kSumDigits);
+      return name == SealedName(kind, sum) || name == SealedName(kind, sum, /*copy=*/true);
+    }
   return false;
 }
 

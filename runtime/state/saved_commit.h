@@ -35,8 +35,8 @@ namespace boa {
 
 constexpr char kCommitFile[] = "commit", kModelFile[] = "model", kPartFile[] = "part";
 
-/// KIND.SUM.json.
-std::string SealedName(absl::string_view kind, absl::string_view sum);
+/// KIND.SUM.json, or KIND.SUM.copy.json of the second copy.
+std::string SealedName(absl::string_view kind, absl::string_view sum, bool copy = false);
 /// Whether the name has this form, or that of such a file that is being written.
 bool IsSealedName(absl::string_view name);
 

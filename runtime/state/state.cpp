@@ -275,6 +275,7 @@ StateStore::Open(FileSystem &disk, const Program &program,
   if (!read->note.empty())
     state.notes.push_back(
         absl::StrCat(read->note, "; the other one is whole, and both are written anew from it"));
+  state.notes.insert(state.notes.end(), read->commit_notes.begin(), read->commit_notes.end());
   Manifest &manifest = state.commits.manifest() = std::move(read->manifest);
   absl::StatusOr<const SavedCommit *> commit = state.commits.GoTo(at, home, state.notes);
   if (!commit.ok())

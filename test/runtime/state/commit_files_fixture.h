@@ -28,16 +28,29 @@ protected:
   void Put(const std::string &path, const std::string &text) {
     std::ofstream(path, std::ios::binary) << text;
   }
-  /// The names of sealed files of that kind; of all kinds if it is empty.
+  /// The names of sealed files of that kind; of all kinds if it is empty. Without their copies.
   std::set<std::string> Names(const std::string &kind = "") {
     std::set<std::string> names;
     for (const fs::directory_entry &entry : fs::directory_iterator(Path()))
       if (const std::string name = entry.path().filename().string();
-          IsSealedName(name) && absl::StartsWith(name, kind))
+          IsSealedName(name) && absl::StartsWith(name, kind) && !absl::StrContains(name, ".copy"))
         names.insert(name);
     return names;
   }
   static std::string SumOf(const std::string &name) { return name.substr(name.find('.') + 1, 32); }
+  static std::string CopyOf(const std::string &name) {
+    return absl::StrReplaceAll(name, {{".json", ".copy.json"}});
+  }
+  /// Removes a sealed file and its copy.
+  void Remove(const std::string &name) {
+    for (const std::string &one : {name, CopyOf(name)})
+      fs::remove(Path() + "/" + one);
+  }
+  /// Writes both.
+  void PutBoth(const std::string &name, const std::string &text) {
+    for (const std::string &one : {name, CopyOf(name)})
+      Put(Path() + "/" + one, text);
+  }
   /// Replaces a text in the only file of a kind, and names it in the files above it.
   void Edit(const std::string &kind, const std::string &from, const std::string &to) {
     const std::string name = *Names(kind).begin();
@@ -49,8 +62,8 @@ protected:
     line += "\n";
     line += absl::StrFormat("xxh3 %016x\n", Checksum(line.data(), int64_t(line.size())));
     const std::string sum = NameOfContents(line);
-    fs::remove(Path() + "/" + name);
-    Put(Path() + "/" + SealedName(kind, sum), line);
+    Remove(name);
+    PutBoth(SealedName(kind, sum), line);
     if (kind != "commit")
       return Edit("commit", SumOf(name), sum);
     for (const std::string &manifest : {Manifest(), Copy()}) {

@@ -24,7 +24,9 @@ TEST_F(LostFilesTest, ALostFileIsTold) {
   for (const fs::directory_entry &entry : fs::directory_iterator(Path("whole"))) {
     const std::string name = entry.path().filename().string(),
                       kind = name.substr(0, name.find('.'));
-    for (int64_t at = -1; IsSealedName(name) && at < int64_t(entry.file_size()); at += 13)
+    if (!IsSealedName(name) || absl::StrContains(name, ".copy"))
+      continue;
+    for (int64_t at = -1; at < int64_t(entry.file_size()); at += 13)
       for (int64_t step : {1, 2}) {
         SCOPED_TRACE(absl::StrCat(name, " at ", at, ", step ", step));
         fs::remove_all(Path());
@@ -32,9 +34,9 @@ TEST_F(LostFilesTest, ALostFileIsTold) {
         std::string text = ReadWhole(Path() + "/" + name);
         if (at >= 0) {
           text[size_t(at)] = char(text[size_t(at)] ^ 1 << at % 8);
-          Put(Path() + "/" + name, text);
+          PutBoth(name, text);
         } else {
-          fs::remove(Path() + "/" + name);
+          Remove(name);
         }
         const std::string before = Snapshot(Path());
         auto store = StateStore::Open(disk, program, {Path()}, 2, step);
@@ -59,7 +61,7 @@ TEST_F(LostFilesTest, ALostFileIsTold) {
 TEST_F(LostFilesTest, AnEarlierCommitIsChosenAndALostOneGoes) {
   Make({Path()}, {1, 2, 3}, 3);
   const boa::Manifest whole = ReadManifest(disk, Path())->manifest;
-  fs::remove(Path() + "/" + SealedName(kCommitFile, whole.commits[2].sum));
+  Remove(SealedName(kCommitFile, whole.commits[2].sum));
   ExpectMessage(OpenStatus({Path()}), "the commit of step 3 is lost: cannot open");
   std::FILE *out = std::tmpfile();
   ExpectMessage(DescribeState(disk, Path(), /*check=*/false, out), "the commit of step 3 is lost");
@@ -95,7 +97,7 @@ TEST_F(LostFilesTest, EachLostCommitIsTold) {
   const boa::Manifest whole = ReadManifest(disk, Path())->manifest;
   std::FILE *out = std::fopen(Path("out").c_str(), "w");
   for (size_t i : {0, 1}) {
-    fs::remove(Path() + "/" + SealedName(kCommitFile, whole.commits[i].sum));
+    Remove(SealedName(kCommitFile, whole.commits[i].sum));
     ExpectMessage(DescribeState(disk, Path(), /*check=*/false, out),
                   i == 0 ? "the commit of step 1 is lost" : "2 commits in ");
   }
@@ -106,11 +108,67 @@ TEST_F(LostFilesTest, EachLostCommitIsTold) {
   EXPECT_TRUE(absl::StrContains(text, "the commit of step 2 is lost")) << text;
 }
 
+// Either copy serves, whatever happened to the other one. It is told, and the next commit has both.
+TEST_F(LostFilesTest, OneCopyIsEnough) {
+  Make({Path()}, {1, 2}, 2);
+  fs::rename(Path(), Path("whole"));
+  int copies = 0;
+  for (const fs::directory_entry &entry : fs::directory_iterator(Path("whole"))) {
+    const std::string name = entry.path().filename().string();
+    if (!IsSealedName(name))
+      continue;
+    ++copies;
+    for (const char *fault : {"missing", "damaged", "unreadable"}) {
+      SCOPED_TRACE(absl::StrCat(name, " is ", fault));
+      fs::remove_all(Path());
+      fs::copy(Path("whole"), Path());
+      if (*fault == 'm')
+        fs::remove(Path() + "/" + name);
+      else if (*fault == 'd')
+        Put(Path() + "/" + name, "{\"format\":\"boa-part\"");
+      else
+        disk.fail_at_line = "Read " + Path() + "/" + name;
+      Store store = Open({Path()}, 2);
+      disk.fail_at_line = "";
+      ASSERT_TRUE(store);
+      const bool first = !absl::StrContains(name, ".copy"); // of the two, which is read first
+      for (const std::string &told : {name, std::string("its copy is taken")})
+        EXPECT_EQ(absl::StrContains(Notes(*store), told), first) << Notes(*store);
+      ExpectHolds(*store, 2);
+      for (int64_t step : {3, 4})
+        Commit(*store, step);
+      store.reset();
+      for (const std::string &one : Names()) {
+        const std::string text = ReadWhole(Path() + "/" + one);
+        EXPECT_EQ(NameOfContents(text), SumOf(one));
+        EXPECT_EQ(text, ReadWhole(Path() + "/" + CopyOf(one)));
+      }
+      ExpectHolds(*Open({Path()}, 2, 3), 3);
+    }
+  }
+  EXPECT_EQ(copies, 10); // two commits, two parts, a model
+}
+
+// What cannot be read may be whole, also if the copy is lost.
+TEST_F(LostFilesTest, AnUnreadableCopyIsNoLoss) {
+  Make({Path()}, {1, 2}, 2);
+  for (bool copy : {false, true}) {
+    const std::string name = *Names("model").begin(), other = CopyOf(name);
+    fs::copy(Path(), Path("kept"));
+    fs::remove(Path() + "/" + (copy ? name : other));
+    disk.fail_at_line = "Read " + Path() + "/" + (copy ? other : name);
+    EXPECT_EQ(OpenStatus({Path()}).code(), absl::StatusCode::kUnknown);
+    disk.fail_at_line = "";
+    fs::remove_all(Path());
+    fs::rename(Path("kept"), Path());
+  }
+}
+
 // However many files lack, the manifests are read again once: they are large then.
 TEST_F(LostFilesTest, LostCommitsAreComparedOnce) {
   Make({Path()}, {1, 2, 3, 4, 5, 6}, 6);
   for (const std::string &name : Names("commit"))
-    fs::remove(Path() + "/" + name);
+    Remove(name);
   disk.calls.clear();
   absl::StatusOr<ReadManifests> read = ReadManifest(disk, Path());
   ASSERT_TRUE(read.ok()) << read.status();
@@ -129,10 +187,11 @@ TEST_F(LostFilesTest, WhatTheDiskCannotReadIsNoDamage) {
     for (int64_t step : {1, 2}) {
       const std::string name = entry.path().filename().string();
       SCOPED_TRACE(absl::StrCat(name, ", step ", step));
-      if (!IsSealedName(name))
+      if (!IsSealedName(name) || absl::StrContains(name, ".copy"))
         continue;
       fs::remove_all(Path());
       fs::copy(Path("whole"), Path());
+      fs::remove(Path() + "/" + CopyOf(name));
       const std::string before = Snapshot(Path());
       disk.fail_at_line = "Read " + Path() + "/" + name;
       auto store = StateStore::Open(disk, program, {Path()}, 4, step);

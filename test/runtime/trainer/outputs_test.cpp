@@ -79,7 +79,7 @@ TEST_F(OutputsTest, NoOutputDestroysTheStateTheDataOrAnother) {
   for (const auto &entry : std::filesystem::directory_iterator(options.state))
     if (const std::string name = entry.path().filename().string(); IsSealedName(name))
       names.push_back("state/" + name);
-  EXPECT_EQ(names.size(), 11u + 3); // a commit, a model and a part
+  EXPECT_EQ(names.size(), 11u + 6); // a commit, a model and a part, each twice
   for (std::string TrainerOptions::*output : {&TrainerOptions::save, &TrainerOptions::trace,
                                               &TrainerOptions::metrics, &TrainerOptions::log})
     for (const std::string &name : names) {
