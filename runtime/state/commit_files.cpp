@@ -47,13 +47,19 @@ static absl::StatusOr<std::string> ReadSealed(Directory &folder, const char *kin
 /// Both copies have the same text, so neither is newer. What cannot be read may be whole.
 absl::StatusOr<std::string> CommitLoader::Read(Directory &folder, const char *kind,
                                                const std::string &sum) {
+  if (const auto found = failed.find(sum); found != failed.end())
+    return found->second;
   absl::StatusOr<std::string> text = ReadSealed(folder, kind, sum, /*copy=*/false);
   const absl::Status first = text.status();
   if (first.ok() || absl::IsResourceExhausted(first))
     return text;
   text = ReadSealed(folder, kind, sum, /*copy=*/true);
   if (!text.ok())
-    return IsLoss(first) && !IsLoss(text.status()) ? text.status() : first;
+    return failed[sum] = !IsLoss(first) ? first
+                         : IsLoss(text.status())
+                             ? absl::Status(first.code(),
+                                            absl::StrCat(first.message(), ", and so is its copy"))
+                             : text.status();
   of_copies.push_back(absl::StrCat(first.message(), ": its copy is taken"));
   return text;
 }
@@ -161,12 +167,14 @@ absl::Status KeepFault(SavedCommit &commit, const absl::Status &status, const st
   bare.fault =
       is_lost ? absl::DataLossError(absl::StrCat(
                     "the commit of step ", bare.record.step, " is lost: ", status.message(),
-                    "; go on from another commit with --at, or restore ", home, " from a copy"))
+                    "; go on from another commit (--at, or DIR@STEP), or restore ", home,
+                    " from a copy"))
               : absl::Status(status.code(),
                              absl::StrCat("the commit of step ", bare.record.step,
                                           " cannot be read: ", status.message(),
-                                          "; go on from another commit with --at. If the file "
-                                          "stays unreadable, remove it: then the commit is lost"));
+                                          "; go on from another commit (--at, or DIR@STEP). If "
+                                          "the file stays unreadable, remove it and its copy: "
+                                          "then the commit is lost"));
   commit = std::move(bare);
   return absl::OkStatus();
 }

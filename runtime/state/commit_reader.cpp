@@ -88,9 +88,12 @@ CommitReader::Open(FileSystem &disk, const std::string &directory, std::optional
       break;
     if (lock.ok() && reader->Choose(step).ok())
       reader->commit_lock = *std::move(lock);
-    else if (!lock.ok() && !absl::IsUnavailable(lock.status()))
-      return lock.status();
-    else if (tries == kTries)
+    else if (!lock.ok() && !absl::IsUnavailable(lock.status())) {
+      // There are no locks of bytes here. Beside a trainer the commit could go at any time.
+      if (absl::Status status = reader->home.CheckFree(); !status.ok())
+        return status;
+      break;
+    } else if (tries == kTries)
       return reader->home.InUse();
     else
       disk.Wait(std::chrono::milliseconds(10));

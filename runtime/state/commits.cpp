@@ -115,9 +115,15 @@ std::optional<SavedCommit> Commits::DropOldest(size_t given, const IsRead &is_re
   if (best && NamesPathFrom(*best, given))
     best = nullptr;
   const auto last = std::prev(commits.end());
-  const auto oldest = std::find_if(commits.begin(), last, [&](const SavedCommit &commit) {
-    return &commit != best && !(is_read && is_read(commit.record.step));
-  });
+  const auto find = [&](bool readable) {
+    return std::find_if(commits.begin(), last, [&](const SavedCommit &commit) {
+      return &commit != best && (commit.fault.ok() || !readable) &&
+             !(is_read && is_read(commit.record.step));
+    });
+  };
+  auto oldest = find(/*readable=*/true);
+  if (oldest == last)
+    oldest = find(/*readable=*/false);
   if (oldest == last)
     return std::nullopt;
   SavedCommit dropped = std::move(*oldest);

@@ -57,7 +57,8 @@ public:
   std::vector<SavedCommit> Add(SavedCommit, size_t given, const IsRead & = nullptr);
   /// Drops the oldest commit, and returns it; null if all stay. The last one stays, and those that
   /// are read. So does the best one, if more than one is kept and it stands in the first `given`
-  /// paths alone, which the machine has.
+  /// paths alone, which the machine has. One that cannot be read now may be the best, and goes
+  /// only if no other can.
   std::optional<SavedCommit> DropOldest(size_t given, const IsRead & = nullptr);
   /// Whether there are more commits than the number to keep.
   bool HasMore() const { return int64_t(kept.commits.size()) > most_kept; }

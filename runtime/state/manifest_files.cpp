@@ -108,6 +108,7 @@ static absl::StatusOr<ReadManifests> ReadCommits(FileSystem &disk, Directory &ho
       if (absl::Status other = KeepFault(commit, status, home.path()); !other.ok())
         return other;
     }
+    lacks |= !loader.notes().empty(); // of two copies, one may have gone
     read->commit_notes = loader.notes();
     if (!lacks || tries == kTries)
       return read;

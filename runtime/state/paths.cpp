@@ -200,7 +200,7 @@ absl::Status StatePaths::Identify(Manifest &manifest, Undo &undo, std::vector<st
   const bool knows_all = std::all_of(manifest.commits.begin(), manifest.commits.end(),
                                      [](const SavedCommit &commit) { return commit.fault.ok(); });
   for (size_t saved = 0; saved < known.size(); ++saved)
-    if ((at_home || !knows_all) && place[saved] < 0 && used.count(known[saved].directory) == 0 &&
+    if ((!knows_all || (at_home && used.count(known[saved].directory) == 0)) && place[saved] < 0 &&
         manifest.paths.size() < 2 * kMostPaths)
       manifest.paths.push_back(known[saved]);
   return absl::OkStatus();

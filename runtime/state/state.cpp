@@ -155,8 +155,15 @@ absl::Status StateStore::Impl::Begin(const MachineSettings &machine, const OpenO
   std::vector<int64_t> sizes;
   for (const Extents::File &file : found)
     sizes.push_back(file.bytes);
-  if (absl::Status status = paths.CheckSpace(needed, sizes); !status.ok())
-    return status;
+  if (absl::Status status = paths.CheckSpace(needed, sizes); !status.ok()) {
+    std::string why;
+    for (const SavedCommit &commit : manifest.commits)
+      if (!commit.fault.ok())
+        why = absl::StrFormat("; nothing is written over while the commit of step %d cannot be "
+                              "read, so the files grow",
+                              commit.record.step);
+    return absl::Status(status.code(), absl::StrCat(status.message(), why));
+  }
   spare_bytes = options.spare_bytes;
   if (absl::Status status = paths.OpenData(manifest.state, options.interrupted, notes);
       !status.ok())

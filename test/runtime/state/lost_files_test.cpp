@@ -49,7 +49,7 @@ TEST_F(LostFilesTest, ALostFileIsTold) {
         EXPECT_EQ(store.status().code(), absl::StatusCode::kDataLoss);
         ExpectMessage(store.status(), absl::StrCat("the commit of step ", step, " is lost: "));
         ExpectMessage(store.status(), name);
-        ExpectMessage(store.status(), "go on from another commit with --at");
+        ExpectMessage(store.status(), "go on from another commit (--at, or DIR@STEP)");
         EXPECT_EQ(Snapshot(Path()), before);
       }
   }
@@ -197,7 +197,7 @@ TEST_F(LostFilesTest, WhatTheDiskCannotReadIsNoDamage) {
       auto store = StateStore::Open(disk, program, {Path()}, 4, step);
       if (!store.ok()) {
         ExpectMessage(store.status(), "made to fail: " + disk.fail_at_line);
-        ExpectMessage(store.status(), "If the file stays unreadable, remove it");
+        ExpectMessage(store.status(), "If the file stays unreadable, remove it and its copy");
         EXPECT_EQ(store.status().code(), absl::StatusCode::kUnknown);
         EXPECT_EQ(Snapshot(Path()), before);
       } else {
@@ -215,6 +215,21 @@ TEST_F(LostFilesTest, WhatTheDiskCannotReadIsNoDamage) {
       ExpectHolds(*Open({Path()}, 4, step), step);
     }
   EXPECT_EQ(opened, 4); // with the other's commit file and part
+}
+
+// It may be the best one. A later commit goes first.
+TEST_F(LostFilesTest, ACommitThatCannotBeReadStaysWhileAnotherCanGo) {
+  Make({Path()}, {1, 2}, 2);
+  const std::string sum = ReadManifest(disk, Path())->manifest.commits[0].sum;
+  fs::remove(Path() + "/" + SealedName(kCommitFile, sum, /*copy=*/true));
+  disk.fail_at_line = "Read " + Path() + "/" + SealedName(kCommitFile, sum);
+  Store store = Open({Path()}, 2);
+  Commit(*store, 3);
+  disk.fail_at_line = "";
+  store.reset();
+  EXPECT_EQ(ReadManifest(disk, Path())->manifest.commits.size(), 2u);
+  ExpectHolds(*Open({Path()}, 2, 1), 1);
+  ExpectHolds(*Open({Path()}, 2, 3), 3);
 }
 
 // Sums that fit over contents that do not.

@@ -159,6 +159,9 @@ TEST_F(ReadingTest, WithoutLocksOfBytesAStateIsTrained) {
     Commit(*store, step);
   EXPECT_EQ(Steps(), Ints({2}));
   ExpectMessage(OpenStatus({Path()}), "is in use by process ");
+  ExpectMessage(StateStore::OpenToRead(disk, program, Path()).status(), "is in use by process ");
+  store.reset();
+  ExpectHolds(*OpenToRead(), 2);
 }
 
 TEST_F(ReadingTest, ReadsSeveralPathsWithoutLocks) {
