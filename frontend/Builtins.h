@@ -42,7 +42,7 @@ struct BuiltinContext {
 bool isFlag(const Argument &argument, const std::string &word);
 
 /// Checks a call of a builtin and appends its operation. A new builtin is an
-/// entry of the table in builtins.cpp and a function that states its shapes.
+/// entry of the table in Builtins.cpp and a function that states its shapes.
 Operand checkBuiltin(const Expr &call, const BuiltinContext &context);
 
 } // namespace boa::frontend

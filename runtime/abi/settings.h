@@ -221,7 +221,7 @@ struct Placement {
 /// All rows that users write: a setting, then those inside it.
 const std::vector<SettingRow> &WrittenSettings();
 
-/// A setting that moved to another block, or a short form. The old path means the same.
+/// A setting that moved, or a short form, which new formats lack. The old path means the same.
 struct SettingAlias {
   const char *from, *to;
 };
