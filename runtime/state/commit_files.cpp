@@ -47,7 +47,8 @@ static absl::StatusOr<std::string> ReadSealed(Directory &folder, const char *kin
 /// Both copies have the same text, so neither is newer. What cannot be read may be whole.
 absl::StatusOr<std::string> CommitLoader::Read(Directory &folder, const char *kind,
                                                const std::string &sum) {
-  if (const auto found = failed.find(sum); found != failed.end())
+  const std::string name = PathOf(folder, sum);
+  if (const auto found = failed.find(name); found != failed.end())
     return found->second;
   absl::StatusOr<std::string> text = ReadSealed(folder, kind, sum, /*copy=*/false);
   const absl::Status first = text.status();
@@ -55,11 +56,11 @@ absl::StatusOr<std::string> CommitLoader::Read(Directory &folder, const char *ki
     return text;
   text = ReadSealed(folder, kind, sum, /*copy=*/true);
   if (!text.ok())
-    return failed[sum] = !IsLoss(first) ? first
-                         : IsLoss(text.status())
-                             ? absl::Status(first.code(),
-                                            absl::StrCat(first.message(), ", and so is its copy"))
-                             : text.status();
+    return failed[name] = !IsLoss(first) ? first
+                          : IsLoss(text.status())
+                              ? absl::Status(first.code(),
+                                             absl::StrCat(first.message(), ", and so is its copy"))
+                              : text.status();
   of_copies.push_back(absl::StrCat(first.message(), ": its copy is taken"));
   return text;
 }
@@ -97,20 +98,18 @@ absl::Status CommitLoader::Load(SavedCommit &commit) {
 
 absl::Status CommitLoader::LoadPart(const SavedPart &part) {
   const SavedPath &path = manifest.paths[size_t(part.path)];
-  std::shared_ptr<Directory> other;
-  if (path.directory != manifest.home) {
-    absl::StatusOr<std::shared_ptr<Directory>> opened = disk.OpenDirectory(path.directory);
-    if (absl::IsNotFound(opened.status())) // a disk that is not there now has lost nothing
-      return absl::UnknownError(opened.status().message());
-    if (!opened.ok())
-      return opened.status();
-    other = *std::move(opened);
+  absl::StatusOr<std::string> text = Read(home, kPartFile, part.sum);
+  if (IsLoss(text.status()) && path.directory != manifest.home) {
+    absl::StatusOr<std::shared_ptr<Directory>> other = disk.OpenDirectory(path.directory);
+    if (absl::IsNotFound(other.status())) // a disk that is not there now has lost nothing
+      return absl::UnknownError(other.status().message());
+    if (!other.ok())
+      return other.status();
+    text = Read(**other, kPartFile, part.sum);
   }
-  Directory &folder = other ? *other : home;
-  absl::StatusOr<std::string> text = Read(folder, kPartFile, part.sum);
   if (!text.ok())
     return text.status();
-  auto tables = ParsePart(*text, PathOf(folder, SealedName(kPartFile, part.sum)), manifest.paths);
+  auto tables = ParsePart(*text, PathOf(home, SealedName(kPartFile, part.sum)), manifest.paths);
   if (!tables.ok())
     return tables.status();
   for (size_t i = 0; i < tables->size(); ++i)

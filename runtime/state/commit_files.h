@@ -53,7 +53,7 @@ private:
   const Manifest &manifest;
   std::map<std::string, std::shared_ptr<const SavedModel>> models;       // by sum
   std::map<std::string, std::vector<std::shared_ptr<ChunkTable>>> parts; // by sum
-  std::map<std::string, absl::Status> failed; // by sum: none is tried again
+  std::map<std::string, absl::Status> failed; // by directory and sum: none is tried again
   std::vector<std::string> of_copies;
 };
 
