@@ -258,11 +258,11 @@ private:
     config.values["turns"] = text;
   }
 
-  /// How many layers of `layer_types` have a window; -1: it is not there.
-  int64_t CountSliding() {
+  /// How many layers of `layer_types` have a window; none: it is not there.
+  std::optional<int64_t> CountSliding() {
     const std::vector<std::string> types = reader.Words("layer_types");
     if (types.empty())
-      return -1;
+      return std::nullopt;
     if (const int64_t depth = config.Number("depth");
         !bad.count("depth") && int64_t(types.size()) != depth)
       reader.Refuse("layer_types", absl::StrCat("it has ", types.size(), " layers, but `",
@@ -275,26 +275,32 @@ private:
         reader.Refuse("layer_types", absl::StrCat("`", type,
                                                   "`: expected full_attention or "
                                                   "sliding_attention"));
-    every_layer = sliding == int64_t(types.size());
     return sliding;
   }
 
   /// The window of attention, and whether all layers have it. One that no layer uses may be there.
   void ReadWindow(const ConfigKey &key) {
+    const bool always = key.window == ConfigKey::Window::always;
     const int64_t absent = key.fallback.is_null() ? 0 : key.fallback.get<int64_t>();
-    const int64_t window = reader.Whole(key.key, absent, 0, INT32_MAX);
+    const int64_t window = reader.Whole(key.key, absent, always ? 1 : 0, INT32_MAX);
     const bool none = reader.Names(key.key) && !reader.Has(key.key); // null
-    bool some = key.window == ConfigKey::Window::always ? window > 0
-                                                        : reader.Flag("use_sliding_window", false);
-    some &= !none;
-    bool all = key.window == ConfigKey::Window::always;
-    if (const int64_t sliding = CountSliding(); sliding >= 0) {
-      if (sliding > 0 && (none || (reader.Has("use_sliding_window") && !some)))
-        reader.Refuse("layer_types", absl::StrCat("some layers have a window, but `",
-                                                  none ? "sliding_window` is null"
-                                                       : "use_sliding_window` is false"));
-      some = sliding > 0;
-      all = every_layer;
+    bool some = (always ? window > 0 : reader.Flag("use_sliding_window", false)) && !none;
+    bool all = always;
+    if (const std::optional<int64_t> sliding = CountSliding()) {
+      const bool is_all = *sliding == config.Number("depth");
+      if (!always) {
+        if (*sliding > 0 && !some)
+          reader.Refuse("layer_types", absl::StrCat("some layers have a window, but `",
+                                                    none ? "sliding_window` is null"
+                                                         : "use_sliding_window` is not true"));
+        some &= *sliding > 0;
+        all = is_all;
+      } else if (some ? !is_all : *sliding > 0) { // transformers would not read it
+        reader.Refuse("layer_types",
+                      absl::StrCat("expected ", some ? "sliding" : "full",
+                                   "_attention in all layers of ", config.architecture,
+                                   ", as `sliding_window` has it"));
+      }
     }
     if (key.window == ConfigKey::Window::none && (window != 0 || some))
       reader.Refuse(key.key, absl::StrCat("no ", config.architecture, " has such a key"));
@@ -310,7 +316,6 @@ private:
   ModelConfig &config;
   std::map<std::string, std::string> labels; // what told a value: "num_hidden_layers"
   std::set<std::string> bad;                 // values that were refused, or follow from such
-  bool every_layer = false;                  // of `layer_types` has a window
 };
 
 } // namespace

@@ -174,21 +174,30 @@ private:
 
   void Rotary(Json &config, int64_t head) {
     config["rope_theta"] = Real("rope.freq_base", 10000);
-    const std::string kind = file.Text(Full("rope.scaling.type"), "none");
-    read.insert(Full("rope.scaling.type"));
+    // As llama.cpp has it, positions are linear unless the file says another.
+    const std::string type = Full("rope.scaling.type");
+    const std::string kind = file.Find(type) ? file.Text(type) : "linear";
+    read.insert(type);
     const double factor = Real("rope.scaling.factor", 1);
     const int64_t context = Whole("rope.scaling.original_context_length", 0);
-    if (kind == "linear")
+    if (kind.empty())
+      Refuse(type, "expected a text");
+    else if (kind == "none" && factor != 1)
+      Refuse(Full("rope.scaling.factor"), "the rotary positions none have no factor");
+    else if (kind != "none" && kind != "linear")
+      Refuse(type, absl::StrCat("`", absl::CHexEscape(kind),
+                                "`: Boa has the rotary positions none and linear, and those "
+                                "of Llama 3, which are a tensor"));
+    const bool is_scaled = kind == "linear" && factor != 1;
+    if (is_scaled)
       config["rope_scaling"] = {{"rope_type", "linear"}, {"factor", factor}};
-    else if (kind != "none")
-      Refuse(Full("rope.scaling.type"),
-             absl::StrCat("`", kind,
-                          "`: Boa has the rotary positions none and linear, and those "
-                          "of Llama 3, which are a tensor"));
     const GgufTensor *divisors = Find("rope_freqs.weight");
     if (!divisors)
       return;
-    if (divisors->elements() != head / 2 || head > kWidestHead || kind != "none")
+    if (is_scaled)
+      return Refuse("rope_freqs.weight", absl::StrCat("expected no divisors beside a factor of ",
+                                                      factor, " for all frequencies"));
+    if (divisors->elements() != head / 2 || head > kWidestHead)
       return Refuse("rope_freqs.weight", absl::StrCat("expected ", head / 2, " numbers"));
     std::vector<float> found(size_t(std::max<int64_t>(head / 2, 0)));
     if (absl::Status status = file.Read(*divisors, 0, head / 2, found.data()); !status.ok()) {

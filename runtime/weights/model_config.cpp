@@ -146,7 +146,8 @@ absl::StatusOr<ModelConfig> ReadAnyConfig(const std::string &folder) {
   config.architecture = classes.empty() ? reader->Word("model_type", "") : classes[0];
   if (config.architecture.empty())
     reader->Refuse("architectures", "expected the class of the model");
-  config.values["tied"] = reader->Flag("tie_word_embeddings", false);
+  if (reader->Has("tie_word_embeddings"))
+    config.values["tied"] = reader->Flag("tie_word_embeddings", false);
   RefuseQuantized(*reader);
   reader->RefuseLacking();
   if (!reader->status().ok())

@@ -20,7 +20,7 @@ namespace boa {
 
 /// The keys of config.json, for a computation that Boa has.
 struct ModelConfig {
-  /// Null: no table knows the model. Of `values` there is "tied" alone, and an absent key is false.
+  /// Null: no table knows the model. Of `values` there is "tied" alone, if the file has it.
   const Family *family = nullptr;
   std::string architecture; // "LlamaForCausalLM"
   std::string unknown;      // why no table knows it

@@ -9,6 +9,7 @@
 #include "dialect/Boa.h"
 #include "passes/model/CanonicalText.h"
 #include "passes/target/runtime/Descriptor.h"
+#include "runtime/abi/parts.h"
 #include "runtime/abi/program.h"
 #include "runtime/abi/sources.h"
 #include "runtime/io/file_system.h"
@@ -26,6 +27,7 @@
 #include "runtime/weights/folder_files.h"
 #include "runtime/weights/given_weights.h"
 #include "runtime/weights/model_config.h"
+#include "runtime/weights/parameter_names.h"
 #include "runtime/weights/rest_file.h"
 #include "tools/CompiledProgram.h"
 #include "tools/HeldAdapters.h"
@@ -39,6 +41,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <vector>
 
 namespace boa {
@@ -259,6 +262,9 @@ std::string listFamilies() {
 /// The configuration and the spec must be one function of the same tensors, but for adapters.
 static absl::Status checkFunction(const ModelConfig &config, const Program &program,
                                   const CompileRequest &request, const std::string &like) {
+  if (absl::Status status = checkContext(config, program.model.context); !status.ok())
+    return absl::Status(status.code(),
+                        absl::StrCat("`", like, "/config.json`: ", status.message()));
   CompileRequest base = request, expected;
   base.base = true;
   absl::StatusOr<Function> found = functionOf(base);
@@ -294,6 +300,20 @@ static absl::Status checkFunction(const ModelConfig &config, const Program &prog
   return differences.empty() ? absl::OkStatus() : refuse("names other tensors", differences);
 }
 
+/// The tensors of the vocabulary that stages have, with their dimensions. Where the embedding and
+/// the head are one, two of the same number of dimensions cannot both go out.
+static std::map<size_t, std::set<std::string>> tensorsOfVocabulary(const Program &program) {
+  std::map<size_t, std::set<std::string>> tensors;
+  for (const Group &group : program.groups)
+    for (const Parameter &parameter : group.parameters) {
+      const std::vector<int64_t> shape = Parts(group, parameter).WholeShape();
+      if (!group.layer && !parameter.external.empty() && !shape.empty() &&
+          shape[0] == program.model.vocab)
+        tensors[shape.size()].insert(ExternalOf(0, parameter).name);
+    }
+  return tensors;
+}
+
 /// Of a model that no table has, the tensors of its folder are compared, by names and shapes.
 static absl::Status checkTensors(const ModelConfig &config, const Program &program,
                                  const std::string &like) {
@@ -308,7 +328,17 @@ static absl::Status checkTensors(const ModelConfig &config, const Program &progr
     return absl::FailedPreconditionError(absl::StrCat(
         "`", like, "`: ", absl::StrJoin(copies, ", "),
         " is a copy of another tensor, and the spec has one parameter for both: expected "
-        "\"tie_word_embeddings\": true in its config.json, or a parameter for each"));
+        "\"tie_word_embeddings\": true in its config.json, or false there and a parameter for "
+        "each"));
+  // With a tie transformers would take one for both. An absent key is one in some families.
+  if (config.values.value("tied", true))
+    for (const auto &[dimensions, tensors] : tensorsOfVocabulary(program))
+      if (tensors.size() > 1)
+        return absl::FailedPreconditionError(
+            absl::StrCat("the spec has a parameter each for ", absl::StrJoin(tensors, " and "),
+                         ", but in `", like, "/config.json` \"tie_word_embeddings\" is ",
+                         config.Is("tied") ? "true" : "absent, which may mean true",
+                         ": expected one parameter for both, or false there"));
   return absl::OkStatus();
 }
 

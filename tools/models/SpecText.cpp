@@ -119,15 +119,13 @@ int64_t defaultContext(const ModelConfig &config) {
 
 absl::Status checkContext(const ModelConfig &config, int64_t context) {
   if (context > config.Number("positions"))
-    return absl::InvalidArgumentError(absl::StrCat("--context ", context,
+    return absl::InvalidArgumentError(absl::StrCat("context ", context,
                                                    ": the model has positions for ",
                                                    config.Number("positions"), " tokens"));
   if (const int64_t window = config.window_of_some(); window > 0 && context > window)
-    return absl::InvalidArgumentError(
-        absl::StrCat("--context ", context, ": some layers of this model reach back ", window,
-                     " tokens alone (`sliding_window`), which an import cannot "
-                     "write: expected at most ",
-                     window));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "context ", context, ": some layers of this model reach back ", window,
+        " tokens alone (`sliding_window`), which no spec can say: expected at most ", window));
   return absl::OkStatus();
 }
 

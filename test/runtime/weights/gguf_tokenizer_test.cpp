@@ -10,6 +10,7 @@
 #include "runtime/weights/folder_files.h"
 
 #include "test/runtime/scratch.h"
+#include "test/runtime/weights/gguf.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -21,66 +22,6 @@ namespace {
 
 using testing::HasSubstr;
 using Texts = std::vector<std::string>;
-
-/// A GGUF file without tensors.
-class Gguf {
-public:
-  Gguf &Text(const std::string &key, const std::string &value) {
-    Key(key, 8);
-    Put(value);
-    return *this;
-  }
-  Gguf &Number(const std::string &key, uint32_t value) {
-    Key(key, 4);
-    Put(value);
-    return *this;
-  }
-  Gguf &Flag(const std::string &key, bool value) {
-    Key(key, 7);
-    Put(uint8_t(value));
-    return *this;
-  }
-  Gguf &List(const std::string &key, const Texts &values) {
-    Key(key, 9);
-    Put(uint32_t(8));
-    Put(uint64_t(values.size()));
-    for (const std::string &value : values)
-      Put(value);
-    return *this;
-  }
-  template <typename T> Gguf &List(const std::string &key, uint32_t type, std::vector<T> values) {
-    Key(key, 9);
-    Put(type);
-    Put(uint64_t(values.size()));
-    for (T value : values)
-      Put(value);
-    return *this;
-  }
-  std::string Bytes() const {
-    Gguf head;
-    head.all = "GGUF";
-    head.Put(uint32_t(3));
-    head.Put(uint64_t(0));
-    head.Put(keys);
-    return head.all + all;
-  }
-
-private:
-  void Key(const std::string &key, uint32_t type) {
-    ++keys;
-    Put("tokenizer." + key);
-    Put(type);
-  }
-  template <typename T> void Put(T value) {
-    all.append(reinterpret_cast<const char *>(&value), sizeof value);
-  }
-  void Put(const std::string &value) {
-    Put(uint64_t(value.size()));
-    all += value;
-  }
-  std::string all;
-  uint64_t keys = 0;
-};
 
 /// A vocabulary of bytes, some merges, and four control tokens.
 Gguf ByteLevel(const std::string &family) {
@@ -99,7 +40,7 @@ Gguf ByteLevel(const std::string &family) {
     tokens.push_back(token);
     types.push_back(3);
   }
-  Gguf file;
+  Gguf file("tokenizer.");
   file.Text("ggml.model", "gpt2").Text("ggml.pre", family).List("ggml.tokens", tokens);
   file.List("ggml.token_type", 5, types).List("ggml.merges", merges);
   file.Number("ggml.bos_token_id", 261).Number("ggml.eos_token_id", 262);
@@ -121,7 +62,7 @@ Gguf Scored(std::vector<float> scores = {-1, -2, -3, -4, -5, -6, -7, -8, -9, -10
     tokens.push_back(token);
     types.push_back(1);
   }
-  Gguf file;
+  Gguf file("tokenizer.");
   file.Text("ggml.model", "llama").List("ggml.tokens", tokens).List("ggml.token_type", 5, types);
   return file.List("ggml.scores", 6, scores);
 }
@@ -223,9 +164,9 @@ TEST_F(GgufTokenizerTest, SaysThatThereIsNone) {
   const std::string begin = "no tokenizer stands in " + scratch.path("m.hf") +
                             ", and none will in an export: `" + scratch.path("m.gguf") + "`: ";
   EXPECT_EQ(Import(ByteLevel("viking")), begin + "the pre-tokenizer `viking` is not done");
-  EXPECT_EQ(Import(Gguf().Text("ggml.model", "t5")),
+  EXPECT_EQ(Import(Gguf("tokenizer.").Text("ggml.model", "t5")),
             begin + "the tokenizer model `t5` is not done; gpt2, llama and bert can be read");
-  EXPECT_EQ(Import(Gguf()), begin + "it has no tokenizer");
+  EXPECT_EQ(Import(Gguf("tokenizer.")), begin + "it has no tokenizer");
   EXPECT_EQ(Import(Scored({-1, -2, -2, -4, -5, -6, -7, -8, -9, -10})),
             begin + "two of its tokens have the same score");
   // Nor has an export of it.

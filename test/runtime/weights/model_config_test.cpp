@@ -132,7 +132,7 @@ TEST_F(ModelConfigTest, OfOtherModelsNamesAreRead) {
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->family, nullptr);
   EXPECT_EQ(config->architecture, "OtherModel");
-  EXPECT_FALSE(config->Is("tied")); // nobody knows what an absent key means
+  EXPECT_FALSE(config->values.contains("tied")); // nobody knows what an absent key means
   EXPECT_THAT(config->unknown, HasSubstr("`other` is no model that Boa imports"));
   EXPECT_THAT(Error(other), HasSubstr("\n  a spec by hand may serve: behind `as` it names"));
   // No spec has what the language lacks.
@@ -177,7 +177,9 @@ TEST_F(ModelConfigTest, KeysThatDisagreeAreRefused) {
             "");
   EXPECT_THAT(
       Error({{"sliding_window", 32}, {"use_sliding_window", false}, {"layer_types", layers}}),
-      HasSubstr("key `layer_types`: some layers have a window, but `use_sliding_window` is false"));
+      HasSubstr("key `layer_types`: some layers have a window, but `use_sliding_window` is not"));
+  EXPECT_THAT(Error({{"sliding_window", 32}, {"layer_types", layers}}),
+              HasSubstr("key `layer_types`: some layers have a window, but `use_sliding_window`"));
   // As transformers has it, an absent key is a window of 4096, and null is none.
   EXPECT_EQ(Read({{"use_sliding_window", true}})->window_of_some(), 4096);
   EXPECT_EQ(Read({{"use_sliding_window", true}, {"sliding_window", nullptr}})->window_of_some(), 0);
@@ -186,9 +188,42 @@ TEST_F(ModelConfigTest, KeysThatDisagreeAreRefused) {
               HasSubstr("key `sliding_window`: layers use it: expected at least 1"));
   EXPECT_THAT(Error({{"layer_types", Json::array({"full_attention"})}}),
               HasSubstr("key `layer_types`: it has 1 layers, but `num_hidden_layers` is 2"));
+  base["model_type"] = "llama";
+  base["architectures"] = Json::array({"LlamaForCausalLM"});
+  EXPECT_THAT(Error({{"layer_types", layers}}), HasSubstr("key `layer_types`: some layers have"));
   base = gpt2;
   EXPECT_THAT(Error({{"num_hidden_layers", 12}}), HasSubstr("it is 12, but `n_layer` is 2"));
   EXPECT_THAT(Error({{"intermediate_size", 100}}), HasSubstr("it is 100, but `n_inner` is 128"));
+}
+
+// In some families all layers have the window, and transformers reads no `layer_types`.
+TEST_F(ModelConfigTest, LayersOfFamiliesWithOneWindow) {
+  const std::string sliding = "sliding_attention", full = "full_attention";
+  for (const auto &[type, architecture] : std::vector<std::pair<const char *, const char *>>{
+           {"mistral", "MistralForCausalLM"},
+           {"phi3", "Phi3ForCausalLM"},
+           {"starcoder2", "Starcoder2ForCausalLM"}}) {
+    base["model_type"] = type;
+    base["architectures"] = Json::array({architecture});
+    const auto with = [&](const Json &window, const Json &layers) {
+      return Read({{"sliding_window", window}, {"layer_types", layers}});
+    };
+    const auto all = with(32, {sliding, sliding});
+    ASSERT_TRUE(all.ok()) << all.status();
+    EXPECT_EQ(all->Number("window"), 32);
+    EXPECT_EQ(all->window_of_some(), 0);
+    const auto none = with(nullptr, {full, full});
+    ASSERT_TRUE(none.ok()) << none.status();
+    EXPECT_EQ(none->Number("window"), 0);
+    for (const Json &layers : {Json({full, sliding}), Json({full, full})})
+      EXPECT_THAT(with(32, layers).status().message(),
+                  HasSubstr("key `layer_types`: expected sliding_attention in all layers of"));
+    EXPECT_THAT(with(nullptr, {full, sliding}).status().message(),
+                HasSubstr("key `layer_types`: expected full_attention in all layers of"));
+    // It would hide every token.
+    EXPECT_THAT(Error({{"sliding_window", 0}}),
+                HasSubstr("key `sliding_window`: expected a whole number from 1"));
+  }
 }
 
 } // namespace

@@ -276,6 +276,9 @@ TEST_F(PublishedConfigsTest, ValuesAreThoseOfTheFile) {
   EXPECT_EQ(Read("SmolLM2-135M")->Number("head"), 64);
   EXPECT_EQ(Read("Mistral-7B-v0.1")->Number("window"), 4096);
   EXPECT_EQ(Read("Phi-3-mini-4k")->Number("window"), 2047);
+  EXPECT_EQ(Read("Phi-3-mini-4k")->window_of_some(), 0);
+  EXPECT_EQ(Read("Phi-4")->Number("window"), 0);
+  EXPECT_EQ(Read("StarCoder2-3B")->Number("window"), 4096);
   EXPECT_EQ(Read("Qwen2.5-7B")->Number("window"), 0);
   EXPECT_EQ(Read("Seed-OSS-36B")->Number("head"), 128);
   EXPECT_EQ(Read("Granite-3.1-2B")->values["residual_multiplier"], 0.22);
@@ -285,6 +288,38 @@ TEST_F(PublishedConfigsTest, ValuesAreThoseOfTheFile) {
   // Defaults of transformers.
   EXPECT_EQ(Read("Seed-OSS-36B", {{"num_key_value_heads", nullptr}})->Number("kv_heads"), 8);
   EXPECT_EQ(Read("OLMo-2-7B", {{"rms_norm_eps", nullptr}})->values["eps"], 1e-5);
+}
+
+TEST_F(PublishedConfigsTest, BiasesAreThoseOfTheFile) {
+  using Flags = std::vector<std::string>;
+  const struct {
+    const char *name;
+    Json changes;
+    Flags on;
+  } cases[] = {
+      {"OLMo-2-7B", Json::object(), {}},
+      {"OLMo-2-7B", {{"attention_bias", true}}, {"qkv_bias", "out_bias"}},
+      {"Granite-3.1-2B", Json::object(), {}},
+      {"Granite-3.1-2B", {{"attention_bias", true}}, {"qkv_bias", "out_bias"}},
+      {"Granite-3.1-2B", {{"mlp_bias", true}}, {"hidden_bias"}},
+      {"Seed-OSS-36B", {{"attention_bias", nullptr}}, {"qkv_bias"}},
+      {"Seed-OSS-36B", {{"attention_bias", false}}, {}},
+      {"Seed-OSS-36B", {{"attention_out_bias", true}}, {"qkv_bias", "out_bias"}},
+      {"Seed-OSS-36B", {{"mlp_bias", true}}, {"qkv_bias", "hidden_bias"}},
+      {"StarCoder2-3B", {{"use_bias", nullptr}}, {"bias"}},
+      {"StarCoder2-3B", {{"use_bias", false}}, {}},
+      {"Falcon-7B", {{"bias", nullptr}}, {}},
+      {"Falcon-7B", {{"bias", true}}, {"bias"}},
+  };
+  for (const auto &[name, changes, on] : cases) {
+    const absl::StatusOr<ModelConfig> read = Read(name, changes);
+    ASSERT_TRUE(read.ok()) << name << " " << changes << ": " << read.status();
+    Flags found;
+    for (const char *flag : {"qkv_bias", "out_bias", "hidden_bias", "bias"})
+      if (read->Is(flag))
+        found.push_back(flag);
+    EXPECT_EQ(found, on) << name << " " << changes;
+  }
 }
 
 TEST_F(PublishedConfigsTest, EditedOnesAreRefused) {
@@ -306,6 +341,9 @@ TEST_F(PublishedConfigsTest, EditedOnesAreRefused) {
       {"Granite-3.1-2B", {{"attention_multiplier", "x"}}, "`attention_multiplier`: expected a num"},
       {"Granite-3.1-2B", {{"num_local_experts", 4}}, "the language has not: experts"},
       {"Seed-OSS-36B", {{"rope_scaling", yarn}}, "`rope_scaling.rope_type`: `yarn`"},
+      {"Mistral-7B-v0.1",
+       {{"layer_types", std::vector<std::string>(32, "full_attention")}},
+       "`layer_types`: expected sliding_attention in all layers of MistralForCausalLM"},
       {"StarCoder2-3B", {{"norm_type", "rms_norm"}}, "`norm_type`: expected layer_norm"},
       {"StarCoder2-3B", {{"mlp_type", "gated"}}, "`mlp_type`: expected default"},
       {"StarCoder2-3B", {{"vocab_size", nullptr}}, "`vocab_size`: expected a whole number"},

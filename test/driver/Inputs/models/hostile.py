@@ -127,4 +127,5 @@ def main():
     try_import("cache", plain)
 
 
-main()
+if __name__ == "__main__":
+    main()
