@@ -22,7 +22,7 @@ TELLING = re.compile(r"\[  FAILED  \] \S+ \(|: Failure$|^(FAIL|Expected|  Actual
                      r"WARNING: ThreadSanitizer|SUMMARY:|Segmentation|terminate called|No tests|Unable to find")
 LIT = "/usr/lib/llvm-22/bin/lit"
 # A test that hangs is named after so many seconds.
-LIMIT = 300
+LIMIT = 600
 
 
 def stream(command, log, on_line, **options):

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/support/threads.h"
 
-#include "runtime/comm/comm.h"
 #include "runtime/io/io.h"
 #include "runtime/support/thread_pool.h"
 #include "test/runtime/refuse_threads.h"
@@ -37,7 +36,6 @@ TEST(Threads, ThatCannotStartAreErrors) {
               CannotStart("an I/O thread"));
     EXPECT_EQ(CreateUringBackend({}, {}, nullptr, 0, {}).status().message(),
               CannotStart("the I/O thread"));
-    EXPECT_EQ(CreateThreadComms(2).status().message(), CannotStart("the thread between ranks"));
   });
 }
 

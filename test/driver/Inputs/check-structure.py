@@ -13,7 +13,6 @@ from pathlib import Path
 LAYERS = """
 runtime/abi/
 runtime/support/
-runtime/comm/
 runtime/io/
 runtime/formats/
 runtime/template/
