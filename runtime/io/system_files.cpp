@@ -272,6 +272,9 @@ absl::StatusOr<std::unique_ptr<OpenFile>> OpenAt(const Place &place, const OpenM
   if (fd < 0 && errno == ELOOP)
     return absl::FailedPreconditionError(
         absl::StrCat("cannot open ", place.path, ": it is a symbolic link"));
+  if (fd < 0 && errno == EISDIR) // to write
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot open ", place.path, ": Is a directory"));
   if (fd < 0 && errno == ENOTDIR) // nor can there be anything of that name
     return absl::NotFoundError(absl::StrCat("cannot open ", place.path, ": Not a directory"));
   if (fd < 0)
