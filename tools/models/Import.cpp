@@ -60,15 +60,19 @@ std::string lastName(const std::string &path) {
   return name;
 }
 
-/// The program of a spec, for its names and shapes.
+/// The program of a spec, for its names, its shapes and the text of its computation.
 absl::StatusOr<Program> describeSpec(const CompileRequest &request) {
   Compiler compiler;
   auto module = compiler.load(request);
   if (!module.ok())
     return module.status();
+  const std::string computation = printCanonicalText(**module);
   if (absl::Status status = compiler.lower(**module, request, Phase::storage); !status.ok())
     return withAdvice(status, compiler, request);
-  return ParseProgram(describeProgram(**module));
+  absl::StatusOr<Program> program = ParseProgram(describeProgram(**module));
+  if (program.ok())
+    program->computation.text = computation;
+  return program;
 }
 
 struct Function {
