@@ -29,8 +29,7 @@ static std::string PathOf(const Directory &folder, const std::string &name) {
   return absl::StrCat(folder.path(), "/", name);
 }
 
-/// Whether the file is gone for good, after this error. Others say nothing about it.
-static bool IsLoss(const absl::Status &status) {
+bool IsLoss(const absl::Status &status) {
   return absl::IsNotFound(status) || absl::IsDataLoss(status) || absl::IsFailedPrecondition(status);
 }
 

@@ -57,9 +57,13 @@ private:
   std::vector<std::string> of_copies;
 };
 
-/// Gives the commit a fault, so that others can be gone on from. DataLoss: files of it are lost.
-/// That is after NotFound, DataLoss, and FailedPrecondition of what is no file of Boa
-/// (file_system.h). Other errors say nothing about the commit, and it stays. An error is returned
+/// Whether a small file of a state is gone for good, after this error of its reading: NotFound,
+/// DataLoss, or FailedPrecondition of what is no file of Boa (file_system.h). Others say nothing
+/// about it.
+bool IsLoss(const absl::Status &);
+
+/// Gives the commit a fault, so that others can be gone on from. DataLoss: files of it are lost
+/// (IsLoss). Other errors say nothing about the commit, and it stays. An error is returned
 /// if it may concern all commits: of another version, or for want of memory.
 absl::Status KeepFault(SavedCommit &, const absl::Status &, const std::string &home);
 

@@ -44,9 +44,7 @@ static absl::StatusOr<ReadManifests> ReadBoth(Directory &directory) {
   }
   // What cannot be read may be the newer one.
   for (size_t i : {0, 1})
-    if (const absl::Status &status = read[i].status(); !status.ok() && !absl::IsNotFound(status) &&
-                                                       !absl::IsDataLoss(status) &&
-                                                       !absl::IsFailedPrecondition(status))
+    if (const absl::Status &status = read[i].status(); !status.ok() && !IsLoss(status))
       return absl::Status(
           status.code(), absl::StrCat(status.message(), "; if ", paths[i],
                                       " stays unreadable, remove it: then the other one is taken"));

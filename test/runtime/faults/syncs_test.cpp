@@ -91,7 +91,7 @@ TEST_F(SyncTest, NoErrorOfTheSystemIsALoss) {
   const auto read = [&] { return ReadManifest(SystemFiles(), Path(), /*tables=*/true); };
   for (const char *call : {"open", "pread"})
     for (int error = 1; error <= 133; ++error) {
-      // These say what is there: nothing, a link or a directory.
+      // With these errors there is no file: nothing stands there, or a link, or a directory.
       if (error == ENOENT || error == ENOTDIR || error == ELOOP || error == EISDIR ||
           error == EINTR)
         continue;

@@ -147,8 +147,8 @@ TEST_F(ReadingTest, WithoutLocksOfBytesNothingSeemsToBeRead) {
   ExpectMessage(StateStore::OpenToRead(disk, program, Path()).status(), "is in use by process ");
 }
 
-// Where there are no locks of bytes, the lock of the file keeps others out. A process that has too
-// many open files does not take those of others for none.
+// A file system without locks of bytes has the lock of the file, which keeps others out. A process
+// that has too many open files does not take those of others for none.
 TEST_F(ReadingTest, WithoutLocksOfBytesAStateIsTrained) {
   disk.fail_at_line = "LockBytes " + Path() + "/lock";
   Store store = Create({Path()});
