@@ -90,7 +90,7 @@ absl::Status RefuseTiedTable(const Program &program, const ModelConfig &config,
 }
 
 /// As short as it can be.
-nlohmann::json ShortNumber(double value) {
+nlohmann::json JsonNumber(double value) {
   if (value == std::floor(value))
     return int64_t(value);
   return value;
@@ -116,7 +116,7 @@ nlohmann::json AdapterConfig(const ModelConfig &config, const AdapterFolder &opt
           {"revision", none},
           {"inference_mode", true},
           {"r", facts.rank},
-          {"lora_alpha", ShortNumber(facts.adapter.alpha)},
+          {"lora_alpha", JsonNumber(facts.adapter.alpha)},
           {"lora_dropout", facts.dropout},
           {"target_modules", std::move(facts.targets)},
           {"fan_in_fan_out", !facts.adapter.transposed}, // of Conv1D, which has [in, out]
