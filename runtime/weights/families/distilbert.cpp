@@ -8,7 +8,7 @@
 
 namespace boa {
 
-static constexpr char kModel[] = R"spec(
+static constexpr char kDistilbertModel[] = R"spec(
 {% set table = base ~ "embeddings." %}
 {% set layer = base ~ "transformer.layer.*." %}
 {% set attn = layer ~ "attention." %}
@@ -76,7 +76,7 @@ Family Distilbert() {
       Dropout("attention_dropout", 0.1),
   };
   family.harmless = {"qa_dropout", "seq_classif_dropout"};
-  family.spec = kModel;
+  family.spec = kDistilbertModel;
   return family;
 }
 

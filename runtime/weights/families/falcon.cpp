@@ -9,7 +9,7 @@
 namespace boa {
 
 /// Attention and MLP stand beside one another. All heads share one key and one value.
-static constexpr char kModel[] = R"spec(
+static constexpr char kFalconModel[] = R"spec(
 {% set layer = base ~ "h.*." %}
 {% set attn = layer ~ "self_attention." %}
 model {{ name }}(vocab = {{ vocab }}, context = {{ context }}, width = {{ width }}, heads = {{ heads }},
@@ -76,7 +76,7 @@ Family Falcon() {
   // With one key for all heads, num_kv_heads is not read. Published folders bring the code that
   // transformers has, too.
   family.harmless = {"num_kv_heads", "auto_map"};
-  family.spec = kModel;
+  family.spec = kFalconModel;
   return family;
 }
 

@@ -9,7 +9,7 @@
 namespace boa {
 namespace {
 
-constexpr char kLayer[] = R"spec(
+constexpr char kLlamaLayer[] = R"spec(
   layer block(x: [context, width]) -> [context, width] repeat depth {
     param norm1: [width] = ones as "{{ layer }}input_layernorm.weight"
     {{ matrix("q", "heads * head", "width", attn ~ "q_proj", qkv_bias) }}
@@ -128,7 +128,7 @@ Family LlamaLike() {
                          {"ffn_gate", "mlp.gate_proj"},
                          {"ffn_up", "mlp.up_proj"},
                          {"ffn_down", "mlp.down_proj"}};
-  family.spec = LlamaBegin() + kLayer + LlamaEnd();
+  family.spec = LlamaBegin() + kLlamaLayer + LlamaEnd();
   return family;
 }
 

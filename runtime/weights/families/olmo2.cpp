@@ -10,7 +10,7 @@ namespace boa {
 
 /// Norms stand behind attention and MLP, before the sum. Queries and keys are normed over all
 /// heads.
-static constexpr char kLayer[] = R"spec(
+static constexpr char kOlmo2Layer[] = R"spec(
   layer block(x: [context, width]) -> [context, width] repeat depth {
     {{ matrix("q", "heads * head", "width", attn ~ "q_proj", qkv_bias) }}
     {{ matrix("k", "kv_heads * head", "width", attn ~ "k_proj", qkv_bias) }}
@@ -44,7 +44,7 @@ Family Olmo2() {
   family.Key("rms_norm_eps").Or(1e-5);
   family.keys.push_back(Flag("attention_bias", "qkv_bias"));
   family.keys.push_back(Flag("attention_bias", "out_bias"));
-  family.spec = LlamaBegin() + kLayer + LlamaEnd();
+  family.spec = LlamaBegin() + kOlmo2Layer + LlamaEnd();
   return family;
 }
 

@@ -9,7 +9,7 @@
 namespace boa {
 
 /// Queries, keys and values are one matrix, and so are the two halves of the MLP.
-static constexpr char kLayer[] = R"spec(
+static constexpr char kPhi3Layer[] = R"spec(
   layer block(x: [context, width]) -> [context, width] repeat depth {
     param norm1: [width] = ones as "{{ layer }}input_layernorm.weight"
     {{ matrix("qkv", "(heads + 2 * kv_heads) * head", "width", attn ~ "qkv_proj") }}
@@ -48,7 +48,7 @@ Family Phi3() {
   family.keys.push_back(WindowOf(ConfigKey::Window::always));
   // Published folders bring the code that transformers has, too.
   family.harmless.push_back("auto_map");
-  family.spec = LlamaBegin() + kLayer + LlamaEnd();
+  family.spec = LlamaBegin() + kPhi3Layer + LlamaEnd();
   return family;
 }
 

@@ -8,7 +8,7 @@
 
 namespace boa {
 
-static constexpr char kModel[] = R"spec(
+static constexpr char kStarcoder2Model[] = R"spec(
 {% set layer = base ~ "layers.*." %}
 {% set attn = layer ~ "self_attn." %}
 model {{ name }}(vocab = {{ vocab }}, context = {{ context }}, width = {{ width }}, heads = {{ heads }},
@@ -61,7 +61,7 @@ Family Starcoder2() {
                                Must("mlp_type", "default"), Dropout("residual_dropout"),
                                Dropout("embedding_dropout"), WindowOf(ConfigKey::Window::always)})
     family.keys.push_back(key);
-  family.spec = kModel;
+  family.spec = kStarcoder2Model;
   return family;
 }
 
